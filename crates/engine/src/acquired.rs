@@ -1,4 +1,4 @@
-//! The pages that a new owner of a shard reads first.
+//! What a new owner of a shard reads first, page by page.
 
 use std::sync::Arc;
 
@@ -9,62 +9,63 @@ use crate::state::EngineState;
 use crate::task::Task;
 use crate::time::Timestamp;
 
-/// The first thing a new owner is told.
+/// The first answer of a store to a new owner of a shard.
 #[derive(Clone, Debug)]
 pub struct Acquired {
-    /// The right to commit.
+    /// The right of the new owner to commit and to answer.
     pub ownership: Ownership,
-    /// The latest wall instant in the records; [`Timestamp::EPOCH`] in a new shard.
+    /// The latest wall clock instant that the store noted before this owner; [`Timestamp::EPOCH`] in a new shard.
     pub last_wall: Timestamp,
-    /// The state that the last engine left.
+    /// The state that the engine of the owner before left.
     pub state: EngineState,
-    /// 16 random bytes made with the shard: they sign lease tokens and key the hash tables.
+    /// 16 random bytes, made together with the shard. They sign lease tokens and key the hash tables.
     pub secret: [u8; 16],
-    /// Bytes of growth that the store can take, as in [`Reply::Done`](crate::Reply::Done).
+    /// The bytes by which the data of the store may still grow, as in [`Reply::Done`](crate::Reply::Done).
     pub room: u64,
-    /// The first page.
+    /// The first page of the facts that the owner needs.
     pub page: AcquiredPage,
 }
 
-/// One page of the facts that an owner needs before it can work: first the queues, then the rules, then the leased tasks, each in the order
-/// of its names or ids.
+/// One page of the facts that an owner needs before it can work: first the queues, then the rules, then the leased tasks. Queues and rules
+/// are in the order of their names, leased tasks in the order of their ids.
 ///
-/// A shard may have a million rules, and one answer with all of them would hold up everything else.
+/// A shard may have a million queues. One answer with all of them would delay everything else.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct AcquiredPage {
-    /// The queues that have tasks, each with the number of its tasks.
+    /// The queues that have live or dead tasks, with the number of tasks of each.
     pub queues: Vec<(QueueName, Population)>,
     /// The rules.
     pub rules: Vec<(RuleName, Arc<Rule>)>,
-    /// Live tasks whose record has a lease that a stop wrote down. Workers have these tasks, whatever the clock shows.
+    /// Live tasks that have a lease in their record, because a graceful stop wrote the lease down. The engine lets a lease go on if the
+    /// epoch just before wrote it, even if the clock now shows a time before the task is due.
     pub leased: Vec<Arc<Task>>,
-    /// Where the next page begins; `None`: this is the last one.
+    /// The cursor behind which the next page begins; `None`: this is the last page.
     pub next: Option<AcquiredCursor>,
 }
 
-/// Where a page ended. The next one begins behind it.
+/// The last entry of a page. The next page begins behind this entry.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum AcquiredCursor {
-    /// At this queue.
+    /// The page ended with this queue.
     Queue(QueueName),
-    /// At this rule; all queues came before.
+    /// The page ended with this rule. All queues came before.
     Rule(RuleName),
-    /// At the leased task with this id; all queues and rules came before.
+    /// The page ended with the leased task of this id. All queues and rules came before.
     Leased(u64),
 }
 
 /// How many tasks a queue has in the store.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct Population {
-    /// Tasks that are neither ended nor dead.
+    /// The number of tasks that are neither ended nor dead.
     pub live: u64,
-    /// Tasks that were given up and are not forgotten yet.
+    /// The number of tasks that were given up and are not forgotten yet.
     pub dead: u64,
 }
 
 #[cfg(test)]
 impl Acquired {
-    /// A shard that has just been made.
+    /// Returns the answer for a shard that has just been made.
     pub(crate) fn of_new_shard() -> Self {
         use crate::shard::ShardId;
         use crate::time::{Epoch, Seq};

@@ -1,33 +1,37 @@
-//! How much an engine does at once.
+//! Bounds on the work that an engine does at once.
 
-/// How much an engine does at once, before others have their turn. Each number is at least 1.
+/// Bounds on the work that an engine does in one step or turn, so that other calls are served in between. Each bound is at least 1.
 ///
-/// A bound changes when something is done, never the answer. It is no setting for users: the simulator makes the bounds small, because a
-/// few hundred tasks never reach a bound that is made for millions.
+/// A bound changes when the engine does some work, but not the result. Only [`empty_queues`](Self::empty_queues) also changes which empty
+/// queues a list names. Users cannot set the bounds. The simulator makes them small, so that a run with a few hundred tasks reaches them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Bounds {
-    /// Tasks at the head of each queue's line that are held whole while the budget allows, even if no call asks for them. At least 2.
+    /// The number of tasks at the head of each queue's line that stay whole in memory while the memory budget allows, even if no call asks
+    /// for them. At least 2.
     pub head: usize,
-    /// Records of one queue that are asked for in one turn.
+    /// The largest number of records of one queue that one turn asks the store for, as a prefetch.
     pub fetched: usize,
-    /// Bodies of one queue that are asked for in one turn have about this many bytes together. A larger body is asked for alone.
+    /// The largest size of the bodies of one queue that one turn asks the store for (bytes, about). A larger body is asked for alone.
     pub fetched_bytes: u64,
-    /// Entries that are looked at in one turn while too much is in memory. A number above the entries that the inputs of a turn bring is
-    /// enough.
+    /// The number of entries that one turn looks at for eviction, while too many tasks are whole in memory. A number above the entries that
+    /// the inputs of one turn add is enough.
     pub shed_visits: usize,
-    /// Stubs that leave memory in one turn.
+    /// The largest number of stubs that one turn takes out of memory.
     pub shed_drops: usize,
-    /// A batch is closed at this many effects. A flood must not grow one frame, and the time of its first waiters, without end.
+    /// A write batch is sealed when it has this number of effects. Otherwise a very large number of calls would make one ever larger frame,
+    /// and the first of these calls would wait for all of it.
     pub batch_effects: usize,
-    /// A batch is also closed at this many bytes.
+    /// A write batch is also sealed when it has this number of bytes.
     pub batch_bytes: u64,
-    /// Instants of schedules that are looked at in one step.
+    /// The largest number of instants of schedules that one step handles.
     pub instants: usize,
-    /// Records of stubs that are fetched together because their tasks expired or are to be forgotten: 32 of a megabyte fit into memory.
+    /// The largest number of records that the store is asked for at one time because their stubs expired or are to be forgotten. 32 records
+    /// of a megabyte fit into memory.
     pub overdue: usize,
-    /// Empty queues that are remembered: those that were emptied last. They take some 10 MB, even if many names are used only once.
+    /// The number of empty queues that the engine remembers: those that became empty last. 10,000 of them take about 10 MB, even if most
+    /// queue names are used only once.
     pub empty_queues: usize,
-    /// Ids are reserved in blocks of this size, so that most puts need not write the counter down.
+    /// The number of ids that the engine reserves at once. So most puts need not write the id counter down.
     pub ids_block: u64,
 }
 

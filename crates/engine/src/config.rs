@@ -5,27 +5,29 @@ use crate::bounds::Bounds;
 /// The options of an engine.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EngineConfig {
-    /// Tasks that are due within this time are kept in memory (ms); later ones are loaded before they are due. At least 2.
+    /// Tasks that are due within this time (ms) are kept in memory. Tasks that are due later are loaded before they are due. At least 2.
     pub horizon_ms: u64,
-    /// Tasks loaded with one scan.
+    /// How many tasks one scan loads at most.
     pub scan_max: usize,
     /// The longest time ahead at which a task may be due (ms).
     pub farthest_ms: u64,
-    /// How long dead tasks are kept (ms).
+    /// How long the engine keeps dead tasks (ms).
     pub dead_ms: u64,
-    /// How long the engine remembers that a task is done (ms), unless the settings of its queue say otherwise.
+    /// How long the engine remembers a task that has ended (ms). The settings of a queue may set another time for its tasks.
     pub history_ms: u64,
-    /// The budget of near memory (bytes, about), at least 512. When it is used up, the horizon shrinks, and a ready task behind the head of
-    /// its line is replaced by a stub of 64 bytes. This makes no task late and refuses none. Not in the budget: a stub for each task that
-    /// is ready or due within the next two seconds, the changes that wait for their commit, and the tasks that workers have.
+    /// The budget for tasks in memory (bytes, about), at least 512. When the budget is used up, the horizon shrinks, and ready tasks behind
+    /// the head of their line are replaced by stubs of 64 bytes each. A full budget makes no task late and refuses no task. Not in the
+    /// budget: a stub for each task that is ready or due within the next two seconds, the changes that wait for their commit, and the tasks
+    /// that workers have.
     pub near_bytes_max: u64,
-    /// How much is done at once. Only the simulator and tests change it.
+    /// How much the engine does in one step or one turn. Only the simulator and tests change these bounds.
     #[doc(hidden)]
     pub bounds: Bounds,
 }
 
 impl Default for EngineConfig {
-    /// An hour in memory, 1,024 tasks a scan, 100 years ahead, 30 days for the dead, 24 hours for the done, 256 MiB.
+    /// Returns these options: a horizon of one hour, 1,024 tasks a scan, due times up to 100 years ahead, dead tasks kept for 30 days,
+    /// ended tasks remembered for 24 hours, and a budget of 256 MiB.
     fn default() -> Self {
         Self {
             horizon_ms: 3_600_000,

@@ -1,4 +1,4 @@
-//! Where a page of a list ended.
+//! [`TaskCursor`] and [`LeaseCursor`]: where a page of a list ended.
 
 use core::cmp::Ordering;
 use core::ops::Bound;
@@ -10,7 +10,7 @@ use crate::time::{Seq, Timestamp};
 /// Where a page of tasks ended. The next page begins behind it.
 ///
 /// The shards of a list follow one another in the order of their numbers, and the tasks of a shard in the order of (`due_at`, `put_seq`).
-/// The `due_at` of a dead task is the instant at which it is forgotten.
+/// The `due_at` of a dead task is the instant at which the engine forgets the task.
 ///
 /// ```
 /// use tickwheel_engine::{Seq, TaskCursor, Timestamp};
@@ -25,15 +25,15 @@ pub struct TaskCursor {
     pub shard: u32,
     /// The `due_at` of the last task of the page.
     pub due_at: Timestamp,
-    /// The `put_seq` of that task.
+    /// The `put_seq` of the last task of the page.
     pub put_seq: Seq,
 }
 
 impl TaskCursor {
-    /// Before all tasks.
+    /// The position before all tasks.
     pub const START: Self = Self { shard: 0, due_at: Timestamp::EPOCH, put_seq: Seq::ZERO };
 
-    /// Before the tasks of a shard that are due at this instant or later.
+    /// Returns the position before the tasks of a shard that are due at `due_at` or later.
     #[must_use]
     pub const fn before(shard: u32, due_at: Timestamp) -> Self {
         Self { shard, due_at, put_seq: Seq::ZERO }
@@ -43,7 +43,7 @@ impl TaskCursor {
         Self { shard, due_at, put_seq }
     }
 
-    /// The place in this shard behind which the next page begins; `None`: the list is past the shard.
+    /// Returns the position in this shard behind which the next page begins. `None`: the list has passed the shard.
     pub(crate) fn place_in(self, shard: u32) -> Option<DueKey> {
         let Self { due_at, put_seq, .. } = self;
         match self.shard.cmp(&shard) {
@@ -64,7 +64,7 @@ pub struct LeaseCursor {
 }
 
 impl LeaseCursor {
-    /// The leases of this shard that the next page may have; `None`: the list is past the shard.
+    /// Returns the lower bound of the lease numbers of this shard that the next page may have. `None`: the list has passed the shard.
     pub(crate) fn behind_in(self, shard: u32) -> Option<Bound<LeaseNo>> {
         match self.shard.cmp(&shard) {
             Ordering::Less => Some(Bound::Unbounded),

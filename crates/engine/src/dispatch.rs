@@ -1,4 +1,4 @@
-//! [`Dispatch`]: which task goes to which worker next, and which worker has which task.
+//! [`Dispatch`]: which task each worker gets next, and which worker has which task.
 
 mod bucket;
 mod choice;
@@ -33,12 +33,13 @@ use crate::task::LeaseNo;
 use crate::time::{Now, Seq, Timestamp};
 use crate::token::Token;
 
-/// The lines of ready tasks, the limits of their queues, the calls that wait for the tasks, and the leases that run.
+/// The lines of ready tasks, the limits of the queues, the calls that wait for tasks, and the running leases.
 ///
 /// # Invariants
-/// - A ready task stands in its queue's line, or is parked in its group. A call that waits for tasks gets none while an earlier call waits
-///   that may have them.
-/// - A limit, a rate or a pause is checked whenever tasks are handed out, and nowhere else.
+/// - A ready task stands in its queue's line, or is parked in its group. A waiting call gets no task while an earlier call waits that may
+///   have the task.
+/// - Limits, rates and pauses are checked whenever tasks are handed out. Only the in-flight limits are checked at one more time: when a
+///   worker extends a lease of an earlier epoch.
 #[derive(Debug)]
 pub(crate) struct Dispatch {
     secret: [u8; 16],
@@ -46,16 +47,17 @@ pub(crate) struct Dispatch {
     queues: Queues,
     /// Queues with waiting calls that may get something now.
     to_serve: BTreeSet<QueueName>,
-    /// When the rate of a queue admits the next delivery (monotonic ms), for queues with waiting calls. An entry may be stale.
+    /// When the rate of a queue admits the next delivery (monotonic ms), for queues with waiting calls. An entry may be out of date; its
+    /// wake-up then changes nothing.
     rate_wake_ups: WakeUps<u64>,
-    /// When the pause of a queue ends, unless its owner has to end it.
+    /// When the pause of a queue ends. Pauses that only the owner ends are not included.
     pause_ends: WakeUps<Timestamp>,
-    /// Queues where the records at the head of the line have to be fetched.
+    /// Queues for which the records at the head of the line have to be fetched.
     to_prefetch: BTreeSet<QueueName>,
     leases: Leases,
-    /// Queues that have a record of their own.
+    /// How many queues have a record of their own.
     records: usize,
-    /// The last change of a queue's record.
+    /// The seq of the last change of a queue's record.
     changed: Seq,
 }
 
@@ -75,7 +77,7 @@ impl Dispatch {
         }
     }
 
-    /// Time has passed. Queues that were emptied an hour ago are forgotten. A queue whose rate admits a delivery by now is to be served.
+    /// Lets time pass: forgets the queues that were emptied an hour ago, and marks the queues whose rate admits a delivery by now.
     pub(crate) fn pass_time(&mut self, now: Now) {
         self.queues.pass_time(now);
         while let Some(name) = self.rate_wake_ups.pop(now.mono_tick()) {
@@ -83,40 +85,41 @@ impl Dispatch {
         }
     }
 
-    /// When time alone will next change something here, by the wall clock. `writes`: whether changes are taken, so that the end of a pause
-    /// can be written down.
+    /// Returns when the next pause ends, by the wall clock. `writes`: whether the engine takes changes. If not, the end of a pause cannot
+    /// be written to the store, and there is no wake.
     pub(crate) fn next_wake(&self, writes: bool) -> Option<Timestamp> {
         self.pause_ends.next().filter(|_| writes)
     }
 
-    /// When time alone will next change something here, by the monotonic clock (ms).
+    /// Returns when the next lease may end or the next rate admits a delivery, by the monotonic clock (ms).
     pub(crate) fn next_wake_ms(&self) -> Option<u64> {
         [self.leases.next_end_ms(), self.rate_wake_ups.next()].into_iter().flatten().min()
     }
 
-    /// The number of a queue. The queue exists as long as it has tasks.
+    /// Returns the number of a queue. The queue must exist, as it does while it has tasks.
     pub(crate) fn number(&self, name: &QueueName) -> QueueNo {
         self.queues.number(name).expect("a queue is there while it has tasks")
     }
 
-    /// Checks whether the queue is empty and is to be forgotten.
+    /// Removes the queue if it is empty and no list has to name it any more; see [`Queues::tidy`].
     pub(crate) fn tidy(&mut self, name: &QueueName) {
         self.queues.tidy(name);
     }
 
-    /// A client of beanstalkd uses the queue. This use alone does not put the queue into lists.
+    /// Adds one client of beanstalkd to the users of the queue. This use alone does not put the queue into lists.
     pub(crate) fn begin_use(&mut self, name: &QueueName) {
         self.queues.open(name).users += 1;
     }
 
-    /// A client of beanstalkd stops using the queue.
+    /// Takes one client of beanstalkd from the users of the queue. A queue that is not in use any more is then tidied; see
+    /// [`Queues::tidy`].
     pub(crate) fn end_use(&mut self, name: &QueueName) {
         let users = &mut self.queues.open(name).users;
         *users = users.saturating_sub(1);
         self.queues.tidy(name);
     }
 
-    /// All queues, to list them and to say what happened in them.
+    /// Returns all queues, for lists and for statistics.
     pub(crate) fn queues(&self) -> &Queues {
         &self.queues
     }
@@ -126,8 +129,9 @@ impl Dispatch {
         ledger.counters_mut().count(&mut self.queues.open(queue).figures, event);
     }
 
-    /// Leases a task to a worker until the wall clock would show `until`, which the worker is told. The lease runs by the monotonic clock,
-    /// and ends no earlier than `until` as long as both clocks run alike. Before this call the entry stands nowhere.
+    /// Leases a task to a worker until the wall clock shows `until`; the worker is told this instant. The lease runs by the monotonic
+    /// clock, and ends no earlier than `until` while both clocks run at the same speed. Before this call the entry must be in no line and
+    /// in no wheel.
     pub(crate) fn begin_lease(&mut self, residence: &mut Residence, slot: Slot, begun: BegunLease, now: Now) {
         let lease = self.leases.begin(slot, begun, now);
         residence.lease_begins(slot, lease);
@@ -135,22 +139,22 @@ impl Dispatch {
         self.queues.open(&task.queue).lease_begins(task.group());
     }
 
-    /// The leases that run.
+    /// Returns the running leases.
     pub(crate) fn leases(&self) -> &Leases {
         &self.leases
     }
 
-    /// Takes the tasks whose leases have run out by now. The entries of these tasks still say that they are leased.
+    /// Takes the tasks whose leases have run out by now. The entries of these tasks are still marked as leased.
     pub(crate) fn pop_ended(&mut self, now: Now) -> Vec<Slot> {
         self.leases.pop_ended(now)
     }
 
-    /// The number of the next lease. If a task has this number as its fence, tokens of earlier leases are void for the task.
+    /// Returns the number of the next lease. With this number as the fence of a task, all earlier tokens of the task are void.
     pub(crate) fn fence(&self) -> LeaseNo {
         self.leases.next()
     }
 
-    /// The task and the lease that a token speaks for; `None`: no engine of this shard issued it.
+    /// Returns the task and the lease that a token names. `None`: no engine of this shard issued the token.
     pub(crate) fn verify(&self, token: &Token) -> Option<(u64, LeaseNo)> {
         token.verify(&self.secret)
     }

@@ -1,4 +1,4 @@
-//! [`Engine`]: what becomes of the tasks of one shard.
+//! [`Engine`]: decides what happens to the tasks of one shard.
 
 mod ask;
 mod call;
@@ -19,26 +19,27 @@ use crate::settings::{Rule, RuleName};
 use crate::tasks::Tasks;
 use crate::time::Now;
 
-/// The engine of one shard decides what becomes of its tasks. It is single-threaded, without clock, I/O or randomness, so that the same
-/// inputs always give the same effects.
+/// The engine of one shard decides what happens to its tasks. The engine runs on one thread and has no clock, no I/O and no randomness. So
+/// the same inputs always give the same effects.
 ///
 /// # Families
 /// - *Tell*: [`step`](Self::step) takes one [`Input`] and appends [`Effect`]s.
-/// - *End of a turn*: [`flush`](Self::flush), after all inputs that are there. Their needs go to the store as one look-up and one commit
-///   for all: a group commit.
+/// - *End of a turn*: [`flush`](Self::flush), after all inputs of the turn. What these inputs need goes to the store as one look-up and one
+///   commit: a group commit.
 /// - *Ask*: [`next_wake`](Self::next_wake), [`is_loaded`](Self::is_loaded), [`is_idle`](Self::is_idle).
 ///
 /// # Invariants
-/// - An answer leaves only when all changes that had been applied when it was made are durable.
-/// - At most one commit is in flight; effects apply in memory at once and are durable in the order of their seq.
-/// - A key has at most one live task: a command on a key that is not in memory waits for a look-up, and later commands on
-///   that key wait behind it.
-/// - A task is ready only if the believed wall clock has reached its `due_at`, and stays ready until a lease, its owner or
-///   a restart moves it.
-/// - An entry is in exactly the index that its `At` names: the wheel, the rewound set, its queue's ready index, the lease
-///   wheel, or none. A task in memory is an entry or a stub, never both.
-/// - A stub says what the store's record says: a change takes the task whole, and a durable entry becomes a stub only when
-///   no read under way can contradict it.
+/// - An answer leaves only when all changes that had been applied before the answer was made are durable. The answer to a lease call may
+///   leave earlier, if the changes of its tasks are durable.
+/// - At most one commit is in flight. Changes apply in memory at once, and become durable in the order of their seq.
+/// - A key has at most one live task. A command on a key that is not in memory waits for a look-up, and later commands on the same key wait
+///   behind that command.
+/// - A task becomes ready only if the believed wall clock has reached its `due_at`. The task then stays ready until a lease, its owner, its
+///   expiry or a restart changes that.
+/// - An entry is in exactly the index that its `At` names: the wheel, the rewound set, its queue's line or parked tasks, the wheel of lease
+///   ends, or none. A task in memory is an entry or a stub, never both.
+/// - A stub has the same values as the record in the store. A change first brings the whole task into memory. A durable entry becomes a
+///   stub only when no read under way can bring an older record.
 #[derive(Debug)]
 pub struct Engine {
     config: EngineConfig,
@@ -49,12 +50,13 @@ pub struct Engine {
     reads: Reads,
     recurrence: Recurrence,
     jobs: Jobs,
-    /// Everything is answered and durable, and the driver knows it.
+    /// Whether the engine has stopped: all calls are answered, all changes are durable or never will be, and the driver has
+    /// [`Effect::Stopped`].
     is_stopped: bool,
 }
 
 impl Engine {
-    /// An engine over a shard that has just been acquired. It starts to load the near tasks at its first
+    /// Makes the engine of a shard that has just been acquired. The engine starts to load the near tasks at its first
     /// [`flush`](Self::flush).
     #[must_use]
     pub fn new(config: EngineConfig, acquired: Acquired, now: Now) -> Self {
@@ -75,8 +77,8 @@ impl Engine {
         engine
     }
 
-    /// Takes in a page of the records that the shard has. The first page comes with [`new`](Self::new). The engine can work once it has all
-    /// pages.
+    /// Takes in one page of the records that the new owner of the shard needs. The first page comes with [`new`](Self::new). The engine can
+    /// work once it has all pages.
     pub fn restore(&mut self, now: Now, page: AcquiredPage) {
         for (name, population) in page.queues {
             self.dispatch.restore_population(&name, population);
@@ -93,7 +95,8 @@ impl Engine {
                 (name, rule) => unreachable!("{name:?} is the name of another rule than {rule:?}"),
             }
         }
-        // A lease goes on whatever the due time of its task: the wall clock may show a time at which the task is not even due.
+        // A lease goes on whatever the due time of its task is. The wall clock may have stepped back to a time at which the task is not
+        // even due.
         let mut tasks = self.tasks(now);
         for task in page.leased {
             if tasks.goes_on(&task) {
@@ -102,7 +105,7 @@ impl Engine {
         }
     }
 
-    /// Takes one input at one moment. Tasks that are due by then fire first.
+    /// Applies one input at one moment. Tasks that are due by this moment fire first.
     pub fn step(&mut self, now: Now, input: Input, out: &mut Vec<Effect>) {
         self.tasks(now).pass_time();
         self.make_waiting(now);
@@ -135,7 +138,7 @@ impl Engine {
         self.ledger.release_answers(out);
     }
 
-    /// Ends a turn: asks the store for what the inputs since the last turn need, and for their commit unless one is in
+    /// Ends a turn. Asks the store for the records that the inputs since the last turn need, and sends the next commit unless one is in
     /// flight.
     pub fn flush(&mut self, now: Now, out: &mut Vec<Effect>) {
         self.tasks(now).shed();
@@ -153,7 +156,7 @@ impl Engine {
         }
     }
 
-    /// The parts that a change of a task may touch.
+    /// Borrows the parts of the engine that a change of a task may touch.
     fn tasks(&mut self, now: Now) -> Tasks<'_> {
         Tasks {
             config: &self.config,

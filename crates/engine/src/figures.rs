@@ -1,15 +1,15 @@
 //! [`QueueFigures`]: counts of the events of one queue, for monitoring.
 
-/// Upper bounds of the lateness histogram, milliseconds. One more count stands behind the last bound.
+/// Upper bounds of the lateness histogram (ms). The histogram has one more count, for every lateness above the last bound.
 pub const LATENESS_BOUNDS_MS: [u64; 14] =
     [0, 1, 2, 5, 10, 20, 50, 100, 250, 500, 1_000, 5_000, 60_000, 3_600_000];
 
-/// Upper bounds of a queue's lateness histogram, milliseconds. One more count stands behind the last bound.
+/// Upper bounds of a queue's lateness histogram (ms). The histogram has one more count, for every lateness above the last bound.
 ///
 /// Each bound is also in [`LATENESS_BOUNDS_MS`](crate::LATENESS_BOUNDS_MS). There are few bounds, because each queue has its own histogram.
 pub const QUEUE_LATENESS_BOUNDS_MS: [u64; 5] = [10, 100, 1_000, 5_000, 60_000];
 
-/// Events that are counted both in all and by queue.
+/// The events that are counted twice: once for the shard and once for the queue.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Event {
     /// A put was taken.
@@ -26,20 +26,21 @@ pub(crate) enum Event {
     Cancelled,
     /// A task was given up.
     Dead,
-    /// A task became ready because its instant came, this long ago (ms).
+    /// A task became ready because its instant came.
     Fired {
-        /// Not negative: nothing fires early.
+        /// How late the task became ready (ms). Never negative, because no task fires early.
         late_ms: u64,
     },
 }
 
 const BUCKETS: usize = QUEUE_LATENESS_BOUNDS_MS.len() + 1;
 
-/// Counts of the events in a queue since it appeared, but not from before the engine's start.
+/// Counts of the events in a queue since the queue appeared. Events from before the start of the engine are not counted.
 ///
-/// Unlike [`QueueTotals`](crate::QueueTotals), these figures go on when the queue is empty. They end when the engine forgets the queue: an
-/// hour after it was emptied, when it is deleted, or when 10,000 other queues were emptied after it. From then on they are in
-/// [`Stats::forgotten`](crate::Stats::forgotten), so no event is ever lost from the sum. No figure ever falls.
+/// Unlike [`QueueTotals`](crate::QueueTotals), these figures are kept when the queue is empty. They end when the engine forgets the queue:
+/// an hour after the queue was emptied, when the queue is deleted, or when 10,000 other queues were emptied after it. From then on the
+/// figures are part of [`Stats::forgotten`](crate::Stats::forgotten), so the sum over all queues loses no event. No figure falls while the
+/// engine keeps the queue.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct QueueFigures {
     /// Puts taken: tasks added or replaced, those that schedules made among them.
@@ -56,25 +57,26 @@ pub struct QueueFigures {
     pub cancelled: u64,
     /// Tasks given up.
     pub dead: u64,
-    /// Lateness of the tasks that fired, from `due_at` to ready, in the buckets of [`QUEUE_LATENESS_BOUNDS_MS`] and one beyond.
+    /// How many tasks fired with each lateness, from `due_at` to ready: one count for each bound in [`QUEUE_LATENESS_BOUNDS_MS`], and one
+    /// count for every lateness above the last bound.
     pub lateness: [u64; BUCKETS],
-    /// Sum of the lateness (ms).
+    /// The sum of all latenesses (ms).
     pub lateness_sum_ms: u64,
 }
 
 impl QueueFigures {
-    /// Counts a task that fired and was due this long ago (ms).
+    /// Counts a task that fired this late (ms).
     pub(crate) fn count_lateness(&mut self, late_ms: u64) {
         self.lateness[QUEUE_LATENESS_BOUNDS_MS.partition_point(|&bound| bound < late_ms)] += 1;
         self.lateness_sum_ms = self.lateness_sum_ms.saturating_add(late_ms);
     }
 
-    /// Adds the events of another queue.
+    /// Adds the figures of another queue.
     pub fn add(&mut self, other: &Self) {
         self.merge(other, u64::saturating_add);
     }
 
-    /// Returns the events since `before`, an earlier copy of these figures. A figure that was higher then counts as unchanged.
+    /// Returns the events since `before`, an earlier copy of these figures. A figure that is higher in `before` gives 0.
     #[must_use]
     pub fn since(mut self, before: &Self) -> Self {
         self.merge(before, u64::saturating_sub);

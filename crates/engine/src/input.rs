@@ -7,7 +7,7 @@ use crate::seam::{Reply, Request, RequestId};
 use crate::time::Timestamp;
 use crate::token::Token;
 
-/// Names one call of a caller until its answer. The driver gives rising numbers.
+/// The number of one call of a caller, valid until the call is answered. The driver gives rising numbers.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct CallId(pub u64);
 
@@ -21,95 +21,96 @@ pub enum Input {
         /// The command of the caller.
         command: Command,
     },
-    /// A waiting lease has waited long enough, or its caller is gone. If the call is not waiting, nothing happens.
+    /// A lease call has waited long enough, or its caller is gone. If the call does not wait, the input changes nothing.
     EndWait {
         /// The call.
         call: CallId,
     },
-    /// These deliveries did not reach their callers: the tasks are ready again and the attempt does not count.
+    /// These deliveries did not reach their callers. The tasks are ready again, and the attempts do not count.
     Undelivered {
         /// The tokens of the deliveries.
         tokens: Vec<Token>,
     },
-    /// A client uses this queue. The queue exists, with or without tasks, until each `Use` is followed by a `Leave`.
+    /// A client begins to use this queue. The queue exists, with or without tasks, until each `Use` is followed by a `Leave`.
     Use {
         /// The queue.
         queue: QueueName,
     },
-    /// A client that used this queue does so no longer.
+    /// A client stops using this queue.
     Leave {
         /// The queue.
         queue: QueueName,
     },
-    /// The store answered.
+    /// The store replied to a request.
     Store {
-        /// The request it answers.
+        /// The request that the store replied to.
         request: RequestId,
-        /// The answer of the store.
+        /// The reply of the store.
         reply: Reply,
     },
-    /// The answer to a question for an instant.
+    /// The driver answers a question about an instant of a cron expression.
     Instant {
         /// The question.
         ask: AskId,
         /// The answer.
         found: InstantFound,
     },
-    /// The store failed by itself, in its background work. The engine ignores this while a commit is in flight: the reply to the commit
-    /// comes first.
+    /// The store failed by itself, in its background work. The engine ignores this input while a commit is in flight, because the reply to
+    /// the commit says whether the commit is durable.
     StoreFailed {
-        /// The cause, as the store says it.
+        /// The cause, in the store's words.
         why: String,
     },
-    /// Time has passed. Every input lets time pass; this one does nothing else.
+    /// Time has passed. Every input lets time pass, and this input does nothing else.
     Wake,
-    /// Ask the store for its free bytes, if growth is refused or soon would be: see [`Engine::room_pace`](crate::Engine::room_pace).
-    /// Otherwise nothing happens.
+    /// The engine is to ask the store for its free bytes. The engine asks only if growth is refused or may be soon; see
+    /// [`Engine::room_pace`](crate::Engine::room_pace).
     LookForRoom,
-    /// Write the time down with the next commit, whether or not anything changed.
+    /// The engine is to write the time to the store with the next commit, even if nothing has changed.
     NoteTime,
-    /// Take no more calls, end the waits, write the leases down. [`Effect::Stopped`] follows.
+    /// The engine is to stop: it takes no more calls, ends the waits, and writes the running leases to the store. [`Effect::Stopped`]
+    /// follows.
     Stop,
 }
 
-/// Everything that the engine wants done.
+/// Everything that the engine wants to have done.
 #[expect(
     clippy::large_enum_variant,
     reason = "an answer is made once and moved on; a box would be an allocation for each call"
 )]
 #[derive(Clone, Debug)]
 pub enum Effect {
-    /// Ask the store.
+    /// Send a request to the store.
     Request {
         /// The id that comes back with the reply.
         id: RequestId,
         /// The request.
         request: Request,
     },
-    /// Tell when a cron expression fires. The answer comes back as [`Input::Instant`]. It should come before the end of the turn: then its
-    /// effects go into the same commit.
+    /// Find an instant of a cron expression, and answer with [`Input::Instant`]. The answer should come before the end of the turn, so that
+    /// its effects go into the same commit.
     Ask {
         /// The id that comes back with the answer.
         ask: AskId,
         /// The question.
         wanted: InstantWanted,
     },
-    /// Answer a caller. All changes that the answer depends on are durable.
+    /// Answer a caller. All changes that the answer depends on are durable, or the answer tells that the outcome is unknown.
     Answer {
         /// The call.
         call: CallId,
         /// The answer.
         answer: Answer,
     },
-    /// All calls are answered and all is durable; the shard may be released.
+    /// All calls are answered, and all changes are durable or never will be. The driver may release the shard.
     Stopped,
 }
 
-/// When the engine wants to be woken next: at the earlier of the two, each on its own clock.
+/// When the engine wants to be woken next: at the earlier of two instants, each on its own clock.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct NextWake {
-    /// By the wall clock: a task falls due, or tasks have to be loaded ahead.
+    /// By the wall clock: a task falls due or expires, tasks have to be loaded, a pause ends, or a schedule has an instant.
     pub wall: Option<Timestamp>,
-    /// By the monotonic clock, milliseconds: a lease runs out.
+    /// By the monotonic clock (ms): a lease runs out, or a rate admits the next delivery.
     pub mono_ms: Option<u64>,
 }

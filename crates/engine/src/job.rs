@@ -1,58 +1,58 @@
-//! A job: a number and a value. The owner of the job writes the value and knows its meaning.
+//! A job: a number and a value. The owner of the job writes the value and knows what the value means.
 
 use crate::calls::Unavailable;
 use std::sync::Arc;
 
-/// The value of a job: bytes that its owner writes and reads. The engine does not read them.
+/// The value of a job (bytes). The owner of the job writes and reads the value; the engine does not read it.
 pub type JobValue = Arc<[u8]>;
 
-/// A change of one job. The engine keeps a job as a number and a value, and gives the value no meaning. A full disk refuses none of these
-/// changes.
+/// A change of one job. For the engine a job is a number and a value without a meaning. No change of a job is refused because the disk is
+/// full.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ChangeJob {
-    /// Keeps a new job. The answer has its number, which is higher than the numbers of all jobs before.
+    /// Keeps a new job. The answer has the number of the job, which is higher than the numbers of all other jobs.
     Begin {
-        /// The value, at most [`JOB_BYTES_MAX`].
+        /// The value, at most [`JOB_BYTES_MAX`] bytes.
         value: JobValue,
     },
-    /// Gives a job another value. A job from another store, which is not kept yet, comes with its number.
+    /// Gives a job another value. If no job has this number, keeps a new job with this number, for example a job from another store.
     Keep {
         /// The number.
         id: u64,
-        /// The new value, at most [`JOB_BYTES_MAX`].
+        /// The new value, at most [`JOB_BYTES_MAX`] bytes.
         value: JobValue,
     },
-    /// Forgets a job. The job with the highest number stays, because the next number is counted from it.
+    /// Forgets a job. The job with the highest number cannot be forgotten, because the number of the next job is counted from it.
     Forget {
         /// The number.
         id: u64,
     },
 }
 
-/// The value of a job has at most this many bytes.
+/// The longest value of a job (bytes).
 pub const JOB_BYTES_MAX: usize = 64 << 10;
 
-/// Why a job was not changed. A refusal leaves no trace.
+/// Why a job was not changed. After a refusal all jobs are as before.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum JobError {
     /// No job has this number.
     #[error("no job has this number")]
     NotFound,
-    /// The job has the highest number, and the next number is counted from it.
+    /// The job cannot be forgotten: it has the highest number, and the number of the next job is counted from it.
     #[error("the newest job cannot be forgotten")]
     Newest,
     /// The value is too long.
     #[error("the value of a job has at most {limit} bytes")]
     TooLong {
-        /// Bytes that it may have.
+        /// The longest value that is allowed (bytes).
         limit: usize,
     },
-    /// The limit of jobs, or of the bytes of their values, is reached.
+    /// The limit for the number of jobs, or for the bytes of their values, is reached.
     #[error("there are {jobs} jobs with {bytes} bytes, and no more can be")]
     TooMany {
-        /// How many there are.
+        /// How many jobs there are.
         jobs: usize,
-        /// Bytes of their values.
+        /// The size of all values (bytes).
         bytes: u64,
     },
     /// An error that is not the caller's mistake.

@@ -1,4 +1,4 @@
-//! [`Jobs`]: a number and a value each. The owners of the jobs write the values and know their meaning.
+//! [`Jobs`]: all jobs, each with a number and a value. The owners of the jobs write the values and know what the values mean.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,23 +9,23 @@ use crate::ledger::Ledger;
 use crate::settings::{Rule, RuleName};
 use crate::time::{Now, Seq};
 
-/// At most this many jobs are kept: all of them are in memory, and in every checkpoint.
+/// At most this many jobs are kept, because all jobs are in memory and in every checkpoint.
 const JOBS_MAX: usize = 10_000;
-/// A new job may begin if the values of all jobs, with its own, have at most this many bytes.
+/// A new job is refused if the values of all jobs would have more than this many bytes with the new value.
 const BYTES_MAX: u64 = 16 << 20;
 
 /// All jobs by number.
 #[derive(Debug, Default)]
 pub(crate) struct Jobs {
     by_id: BTreeMap<u64, JobValue>,
-    /// Bytes of all values.
+    /// The size of all values (bytes).
     bytes: u64,
-    /// The last change of a job.
+    /// The seq of the last change of a job.
     changed: Seq,
 }
 
 impl Jobs {
-    /// Takes over a job that the store has.
+    /// Takes over a job from the store, when the engine starts.
     pub(crate) fn restore(&mut self, id: u64, value: &JobValue) {
         self.set(id, Some(Arc::clone(value)));
     }
@@ -44,7 +44,8 @@ impl Jobs {
         self.by_id.last_key_value().map(|(&id, _)| id)
     }
 
-    /// The number of a new job. The clock has a part in it, so that a job of an emptied directory does not get the number of an older one.
+    /// Returns the number for a new job: the next free number, or the wall clock (ms) if that is higher. So in a directory that was
+    /// emptied, a new job does not get the number of an old job.
     fn next_id(&self, now: Now) -> Result<u64, JobError> {
         let behind = self.newest().map_or(Some(1), |newest| newest.checked_add(1));
         behind.map(|behind| behind.max(now.wall.as_tick())).ok_or_else(|| self.too_many())
@@ -54,7 +55,8 @@ impl Jobs {
         JobError::TooMany { jobs: self.by_id.len(), bytes: self.bytes }
     }
 
-    /// Returns the number of the job that this change is for, and its new value, if the change is allowed.
+    /// Checks whether a change is allowed. Returns the number of the job and its new value. `None` as the value: the job is to be
+    /// forgotten.
     fn check(&self, now: Now, change: ChangeJob) -> Result<(u64, Option<JobValue>), JobError> {
         let (id, value) = match change {
             ChangeJob::Begin { value } => (self.next_id(now)?, Some(value)),
@@ -76,10 +78,11 @@ impl Jobs {
         }
     }
 
-    /// Changes a job. A full disk refuses no change of a job: jobs are what frees space.
+    /// Changes a job, and returns its number. No change of a job is refused because the disk is full, because a job may be needed to free
+    /// space.
     ///
     /// # Errors
-    /// A refusal leaves no trace.
+    /// [`JobError`]: the change was refused, and all jobs are as before.
     pub(crate) fn change(
         &mut self,
         ledger: &mut Ledger,
@@ -93,10 +96,10 @@ impl Jobs {
         Ok(id)
     }
 
-    /// All jobs, in the order of their numbers.
+    /// Returns all jobs, in the order of their numbers.
     ///
     /// # Errors
-    /// [`Unavailable::Indeterminate`]: the store has failed, and the last change may have been written down or not.
+    /// [`Unavailable::Indeterminate`]: the store has failed, and it is unknown whether the last change is durable.
     pub(crate) fn list(&self, ledger: &Ledger) -> Result<Vec<(u64, JobValue)>, Unavailable> {
         ledger.doubt_since(self.changed)?;
         Ok(self.by_id.iter().map(|(&id, value)| (id, Arc::clone(value))).collect())

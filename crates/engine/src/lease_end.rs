@@ -1,35 +1,35 @@
-//! [`LeaseEnd`]: how a lease ends without an ack.
+//! [`LeaseEnd`]: how a lease ended without an ack.
 
 use std::sync::Arc;
 
 use crate::task::Failed;
 use crate::time::Timestamp;
 
-/// How a lease ended that was not acked.
+/// How a lease ended without an ack, and what happens to its task next.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct LeaseEnd {
     pub(crate) how: Failed,
-    /// When the task is due again, unless it is given up.
+    /// When the task is due again, unless the task is given up.
     pub(crate) again: Retrying,
-    /// Another priority for it.
+    /// The new priority of the task. `None`: the priority stays.
     pub(crate) priority: Option<u32>,
-    /// The reason that its worker gave.
+    /// The reason that the worker gave.
     pub(crate) reason: Option<Arc<str>>,
 }
 
-/// When a task is due again.
+/// When a task is due again after its lease ended without an ack.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Retrying {
-    /// At once, in its old place of the line.
+    /// At once, in its old place in the line.
     AtOnce,
-    /// As its retry policy says.
+    /// As the retry policy of the task says.
     ByPolicy,
     /// At this instant.
     At(Timestamp),
 }
 
 impl LeaseEnd {
-    /// The lease ran out.
+    /// The end of a lease that ran out.
     pub(crate) const EXPIRED: Self =
         Self { how: Failed::LeaseEnded, again: Retrying::AtOnce, priority: None, reason: None };
 }

@@ -1,4 +1,4 @@
-//! [`Ledger`]: each change gets its number here, and no answer leaves before the changes that it rests on are durable.
+//! [`Ledger`]: gives each change its seq, and holds each answer back until the changes that the answer depends on are durable.
 
 mod barrier;
 mod batch;
@@ -25,19 +25,19 @@ use crate::settings::RuleEffect;
 use crate::slot::Slot;
 use crate::time::Seq;
 
-/// Numbers the changes, collects them into batches for the store, and holds each answer back until all changes that it rests on are
-/// durable.
+/// Numbers the changes, collects them into batches for the store, and holds each answer back until all changes that the answer depends on
+/// are durable.
 ///
 /// # Invariants
-/// - An answer leaves only when all that had been applied when it was made is durable.
-/// - At most one commit is in flight; changes are durable in the order of their numbers.
+/// - An answer leaves only when all changes that it depends on are durable.
+/// - At most one commit is in flight. Changes become durable in the order of their seq.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     ownership: Ownership,
     ids: OwnIds,
-    /// The last change applied in memory.
+    /// The seq of the last change that is applied in memory.
     applied: Seq,
-    /// The last change known to be durable.
+    /// The seq of the last change that is known to be durable.
     durable: Seq,
     batch: WriteBatch,
     /// While true, the current batch must not be sealed.
@@ -46,9 +46,9 @@ pub(crate) struct Ledger {
     room: Room,
     barrier: CommitBarrier,
     last_request: RequestId,
-    /// Why nothing is changed any more.
+    /// Why the store takes no commit any more. `None`: it has not failed.
     failed: Option<Arc<str>>,
-    /// Why the ledger will fail once the commit in flight has its reply, which comes first.
+    /// Why the ledger will fail after the commit in flight has its outcome. `None`: no failure is held back.
     failing: Option<Arc<str>>,
     is_stopping: bool,
     counters: Stats,
@@ -75,43 +75,43 @@ impl Ledger {
         }
     }
 
-    /// The right to commit that this engine holds.
+    /// Returns the right to commit that this engine holds.
     pub(crate) fn ownership(&self) -> Ownership {
         self.ownership
     }
 
-    /// The last change applied in memory.
+    /// Returns the seq of the last change that is applied in memory.
     pub(crate) fn applied(&self) -> Seq {
         self.applied
     }
 
-    /// The last change known to be durable.
+    /// Returns the seq of the last change that is known to be durable.
     pub(crate) fn durable(&self) -> Seq {
         self.durable
     }
 
-    /// Takes the number of the next change.
+    /// Takes the seq for the next change.
     pub(crate) fn next_seq(&mut self) -> Seq {
         self.applied = self.applied.next();
         self.applied
     }
 
-    /// Takes the number of the next request to the store, and hands the request over.
+    /// Sends a request to the store, and returns its number.
     pub(crate) fn request(&mut self, request: Request, out: &mut Vec<Effect>) -> RequestId {
         self.last_request = RequestId(self.last_request.0 + 1);
         out.push(Effect::Request { id: self.last_request, request });
         self.last_request
     }
 
-    /// Answers a call once all that has been applied so far is durable.
+    /// Answers a call once all changes that are applied by now are durable.
     pub(crate) fn answer(&mut self, call: CallId, answer: Answer) {
-        // Once the store has failed, no commit comes any more. An answer that is made then rests on durable state alone, see
-        // `Ledger::fail`.
+        // Once the store has failed, no commit comes any more. An answer that is made after the failure depends on durable changes only;
+        // see `Ledger::fail`.
         let seen = if self.failed.is_some() { self.durable } else { self.applied };
         self.barrier.hold(seen, call, answer);
     }
 
-    /// Answers a call with an answer that rests on durable changes only. The answer passes those that wait for a commit.
+    /// Answers a call with an answer that depends on durable changes only. The answer passes the answers that wait for a commit.
     pub(crate) fn answer_durable(&mut self, call: CallId, answer: Answer) {
         self.barrier.pass(call, answer);
     }
@@ -121,8 +121,8 @@ impl Ledger {
         self.barrier.release(self.durable, out);
     }
 
-    /// Puts the effect on the task in `slot` into the batch. `batch_slot`: what this returned for an earlier effect on the task, so that the
-    /// batch finds that effect.
+    /// Puts the effect on the task in `slot` into the batch. `batch_slot`: the value that `note` returned for the last effect on this task,
+    /// so that the batch finds that effect. Returns where the new effect stands. A full batch is sealed.
     pub(crate) fn note(
         &mut self,
         slot: Slot,
@@ -134,33 +134,35 @@ impl Ledger {
         batch_slot
     }
 
-    /// Puts a change of a rule into the batch.
+    /// Puts a change of a rule into the batch. A full batch is sealed.
     pub(crate) fn note_rule(&mut self, effect: RuleEffect) {
         self.batch.push_rule(effect);
         self.seal_if_full();
     }
 
-    /// The next commit writes the time down, whether or not anything changed.
+    /// Has the next commit write the time to the store, even if nothing has changed.
     pub(crate) fn note_time(&mut self) {
         self.batch.note_time();
     }
 
-    /// Whether an effect stands in a batch that is closed.
+    /// Whether an effect stands in a sealed batch.
     pub(crate) fn is_sealed(&self, batch_slot: BatchSlot) -> bool {
         self.batch.is_sealed(batch_slot)
     }
 
-    /// Whether more than one closed batch waits for its commit.
+    /// Whether more than one sealed batch waits for its commit.
     pub(crate) fn has_backlog(&self) -> bool {
         self.batch.has_backlog()
     }
 
-    /// From now on all effects go into one batch, until [`end_together`](Self::end_together) gets the value that this returned.
+    /// Keeps all effects from now on in one batch, until [`end_together`](Self::end_together). Returns whether an outer `begin_together`
+    /// already does so; `end_together` needs this value.
     pub(crate) fn begin_together(&mut self) -> bool {
         core::mem::replace(&mut self.together, true)
     }
 
-    /// Ends what [`begin_together`](Self::begin_together) began.
+    /// Ends what [`begin_together`](Self::begin_together) began. `outer`: the value that `begin_together` returned. If `outer` is `false`,
+    /// a full batch is sealed.
     pub(crate) fn end_together(&mut self, outer: bool) {
         self.together = outer;
         self.seal_if_full();
@@ -172,46 +174,47 @@ impl Ledger {
         }
     }
 
-    /// Why nothing is changed any more: the store has failed, or is about to.
+    /// Returns why the engine takes no changes any more: the store has failed, or the ledger will fail after the commit in flight. `None`:
+    /// changes are taken.
     pub(crate) fn refuses_changes(&self) -> Option<Arc<str>> {
         self.failed.clone().or_else(|| self.failing.clone())
     }
 
-    /// Whether changes are still taken.
+    /// Whether the engine still takes changes.
     pub(crate) fn takes_changes(&self) -> bool {
         self.failed.is_none() && self.failing.is_none()
     }
 
-    /// Whether changes are still taken.
+    /// Checks that the engine still takes changes.
     ///
     /// # Errors
-    /// [`Unavailable::ReadOnly`]: the store has failed, or is about to.
+    /// [`Unavailable::ReadOnly`]: the store has failed, or the ledger will fail after the commit in flight.
     pub(crate) fn check_changes(&self) -> Result<(), Unavailable> {
         self.refuses_changes().map_or(Ok(()), |why| Err(Unavailable::ReadOnly { why }))
     }
 
-    /// Why the store takes no commit any more.
+    /// Returns why the store takes no commit any more. `None`: the store has not failed.
     pub(crate) fn failure(&self) -> Option<&Arc<str>> {
         self.failed.as_ref()
     }
 
-    /// Whether the store takes no commit any more.
+    /// Whether the store has failed and takes no commit any more.
     pub(crate) fn has_failed(&self) -> bool {
         self.failed.is_some()
     }
 
-    /// Checks that the outcome of the change `changed` is known: the change is durable, or the store has not failed.
+    /// Checks that the outcome of the change `changed` is not in doubt: the change is durable, or the store has not failed.
     ///
     /// # Errors
-    /// [`Unavailable::Indeterminate`]: the store has failed, and the change may have been written down or not.
+    /// [`Unavailable::Indeterminate`]: the store has failed, and it is unknown whether the change is durable.
     pub(crate) fn doubt_since(&self, changed: Seq) -> Result<(), Unavailable> {
         self.doubt_if(|| changed > self.durable)
     }
 
-    /// Checks that an outcome is known. Once the store has failed, it is not known if `is_unsure` says so.
+    /// Checks that an outcome is not in doubt: the store has not failed, or `is_unsure` returns `false`.
     ///
     /// # Errors
-    /// [`Unavailable::Indeterminate`].
+    /// [`Unavailable::Indeterminate`]: the store has failed, and `is_unsure` returns `true`.
     pub(crate) fn doubt_if(&self, is_unsure: impl FnOnce() -> bool) -> Result<(), Unavailable> {
         match &self.failed {
             Some(why) if is_unsure() => Err(Unavailable::Indeterminate { why: Arc::clone(why) }),
@@ -219,32 +222,32 @@ impl Ledger {
         }
     }
 
-    /// No more calls are taken.
+    /// Begins the stop: from now on no calls are taken.
     pub(crate) fn begin_stop(&mut self) {
         self.is_stopping = true;
     }
 
-    /// Whether no more calls are taken.
+    /// Whether the stop has begun, so that no calls are taken.
     pub(crate) fn is_stopping(&self) -> bool {
         self.is_stopping
     }
 
-    /// The ids of the shard's own tasks.
+    /// Returns the ids of the shard's own tasks.
     pub(crate) fn ids(&self) -> &OwnIds {
         &self.ids
     }
 
-    /// The counters.
+    /// Returns the counters.
     pub(crate) fn counters(&self) -> &Stats {
         &self.counters
     }
 
-    /// The counters, to count with them.
+    /// Returns the counters, so that the caller can change them.
     pub(crate) fn counters_mut(&mut self) -> &mut Stats {
         &mut self.counters
     }
 
-    /// Whether nothing waits: all applied changes are durable or never will be, and all answers have left.
+    /// Whether nothing waits: all answers have left, and all applied changes are durable, or the store has failed.
     pub(crate) fn is_idle(&self) -> bool {
         let is_durable = self.in_flight.is_none() && !self.batch.has_work();
         (is_durable || self.failed.is_some()) && self.barrier.is_empty()
@@ -264,7 +267,7 @@ mod tests {
         Ledger::new(&Acquired::of_new_shard(), bounds)
     }
 
-    /// A change of a rule: it needs no task.
+    /// Changes a job, because a change of a rule needs no task. Returns the seq of the change.
     fn change(ledger: &mut Ledger, id: u64) -> Seq {
         let seq = ledger.next_seq();
         let value: JobValue = Arc::from(&b"value"[..]);

@@ -1,5 +1,5 @@
-//! The task engine: the parts of a task, and how it moves from *put* to *done*. Pure: time, look-ups and commits come in as inputs and go
-//! out as effects, so that the same code runs in a server, in a test and in a simulator that crashes it at every write.
+//! The task engine: the parts of a task, and all its steps from *put* to *done*. The engine is pure: time, look-ups and commits come in as
+//! inputs and go out as effects. So the same code runs in a server, in a test, and in a simulator that crashes it at every write.
 
 mod acquired;
 mod bounds;

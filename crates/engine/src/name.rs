@@ -1,4 +1,4 @@
-//! The names that users give: queues, keys, groups and tags. Validated once, cheap to clone.
+//! The names that users give: queues, keys, groups, tags and schedules. A name is checked once, when it is made, and is cheap to clone.
 
 use core::borrow::Borrow;
 use core::fmt;
@@ -14,7 +14,7 @@ macro_rules! names {
             #[doc = concat!("The longest ", $what, " (bytes).")]
             pub const BYTES_MAX: usize = $max;
 
-            /// Checks the text and takes a copy of it.
+            /// Checks the text, and makes a name with a copy of the text.
             ///
             /// # Errors
             /// [`NameError`] if the text is empty, too long, or has a character that is not allowed.
@@ -24,7 +24,7 @@ macro_rules! names {
                 Ok(Self(text.into()))
             }
 
-            /// The text.
+            /// Returns the text.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -42,7 +42,7 @@ macro_rules! names {
 names! {
     /// The name of a queue: 1 to 200 bytes of `A-Z a-z 0-9 - + / ; . $ _ ( )`, not starting with `-`.
     ///
-    /// The alphabet is that of beanstalkd's tubes. The part before the first `/` is the namespace.
+    /// The alphabet is the one of the tube names of beanstalkd. The part before the first `/` is the namespace.
     ///
     /// ```
     /// use tickwheel_engine::QueueName;
@@ -52,53 +52,53 @@ names! {
     QueueName, "queue name", 200, check_alphabet;
     /// The user's name for a task: 1 to 256 bytes of UTF-8 without control characters, unique among the live tasks of its queue.
     Key, "key", 256, check_text;
-    /// A group of tasks in a queue: 1 to 256 bytes of UTF-8 without control characters. The settings of the queue limit the tasks of one
-    /// group at a time.
+    /// A group of tasks in a queue: 1 to 256 bytes of UTF-8 without control characters. The settings of the queue can limit how many tasks
+    /// of one group workers have at a time.
     Group, "group", 256, check_text;
-    /// A word to find tasks by: 1 to 128 bytes of UTF-8 without control characters.
+    /// A word by which tasks can be found: 1 to 128 bytes of UTF-8 without control characters.
     Tag, "tag", 128, check_text;
-    /// The user's name for a schedule: 1 to 200 bytes of UTF-8 without control characters, unique in its queue. It is shorter than a key
-    /// because the keys of the schedule's tasks are the name and the instant behind it.
+    /// The user's name for a schedule: 1 to 200 bytes of UTF-8 without control characters, unique in its queue. A schedule name is shorter
+    /// than a key, because the key of each task of the schedule is this name with an instant behind it.
     ScheduleName, "schedule name", 200, check_text;
 }
 
-/// Why a text is no name.
+/// Why a text cannot be a name.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum NameError {
-    /// Nothing between the slashes.
+    /// The text is empty.
     #[error("the {what} is empty; it takes 1 to {max} bytes")]
     Empty {
         /// "queue name", "key", "group", "tag" or "schedule name".
         what: &'static str,
-        /// The longest allowed, bytes.
+        /// The longest name that is allowed (bytes).
         max: usize,
     },
-    /// Too many bytes.
+    /// The text has too many bytes.
     #[error("the {what} has {bytes} bytes; it takes 1 to {max}")]
     TooLong {
         /// "queue name", "key", "group", "tag" or "schedule name".
         what: &'static str,
-        /// The length of the name (bytes).
+        /// The length of the text (bytes).
         bytes: usize,
-        /// The longest allowed, bytes.
+        /// The longest name that is allowed (bytes).
         max: usize,
     },
-    /// A character outside the alphabet.
+    /// The text has a character that is not allowed.
     #[error("the {what} has {found:?} at byte {at}; it takes {alphabet}")]
     BadCharacter {
         /// "queue name", "key", "group", "tag" or "schedule name".
         what: &'static str,
-        /// The offending character.
+        /// The first character that is not allowed.
         found: char,
-        /// The byte offset of that character, from 0.
+        /// The offset of that character (bytes), from 0.
         at: usize,
-        /// The allowed characters, in words.
+        /// The characters that are allowed, in words.
         alphabet: &'static str,
     },
 }
 
 impl Key {
-    /// Returns the key of a task that was put without one: its id in decimal.
+    /// Returns the key of a task that was put without a key: the id of the task in decimal.
     #[must_use]
     pub fn from_id(id: u64) -> Self {
         Self(id.to_string().into())
@@ -106,7 +106,7 @@ impl Key {
 }
 
 impl ScheduleName {
-    /// No name stands before this one.
+    /// Returns the first name in the order of names: one space, because control characters are not allowed.
     pub(crate) fn first() -> Self {
         Self(" ".into())
     }
@@ -120,7 +120,7 @@ fn check_length(what: &'static str, text: &str, max: usize) -> Result<(), NameEr
     }
 }
 
-/// The alphabet of beanstalkd's tubes.
+/// Checks that the text has only characters of the tube names of beanstalkd.
 fn check_alphabet(what: &'static str, text: &str) -> Result<(), NameError> {
     let allowed =
         |at: usize, c: char| c.is_ascii_alphanumeric() || "+/;.$_()".contains(c) || c == '-' && at > 0;
@@ -128,7 +128,7 @@ fn check_alphabet(what: &'static str, text: &str) -> Result<(), NameError> {
     check_characters(what, text, alphabet, allowed)
 }
 
-/// Any text but control characters.
+/// Checks that the text has no control characters.
 fn check_text(what: &'static str, text: &str) -> Result<(), NameError> {
     check_characters(what, text, "any UTF-8 without control characters", |_, c| !c.is_control())
 }
@@ -145,7 +145,7 @@ fn check_characters(
     }
 }
 
-/// Borrows the text, so that a map of queues can be searched by the beginning of a name. Names and texts have the same order.
+/// Borrows the text, so that a map of queues can be searched by the beginning of a name. Names have the same order as their texts.
 impl Borrow<str> for QueueName {
     fn borrow(&self) -> &str {
         &self.0

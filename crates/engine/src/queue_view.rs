@@ -1,4 +1,4 @@
-//! A queue as its owner sees it: its counted tasks, and its settings.
+//! A queue as its owner sees it: the numbers of its tasks, and its settings.
 
 use crate::figures::QueueFigures;
 use crate::name::QueueName;
@@ -8,65 +8,67 @@ use crate::time::Timestamp;
 /// How many tasks a queue has in each state.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct QueueCounts {
-    /// The queue.
+    /// The name of the queue.
     pub queue: QueueName,
-    /// Not due yet.
+    /// Tasks that are not due yet.
     pub scheduled: u64,
-    /// Due, and no worker has them.
+    /// Tasks that are ready: no worker has them.
     pub ready: u64,
-    /// Leased by workers.
+    /// Tasks that workers have leased.
     pub leased: u64,
-    /// Given up.
+    /// Dead tasks: they were given up and are not forgotten yet.
     pub dead: u64,
-    /// Ready tasks with a priority below [`PRIORITY_DEFAULT`](crate::PRIORITY_DEFAULT).
+    /// Ready tasks whose priority number is below [`PRIORITY_DEFAULT`](crate::PRIORITY_DEFAULT). Such tasks go before tasks of the default
+    /// priority.
     pub urgent: u64,
-    /// The `due_at` of the oldest ready task, whatever its priority; `None`: nothing is ready. If a line has more than 1,000 priorities,
-    /// the least urgent ones are not looked at.
+    /// The earliest `due_at` of a ready task, whatever its priority; `None`: no task is ready. If a line has more than 1,000 priorities,
+    /// only the tasks of the 1,000 most urgent priorities are looked at.
     pub oldest_due: Option<Timestamp>,
-    /// No task is leased while this is true.
+    /// Whether the queue is paused: lease calls get no task of the queue. A call that leases one task by its id ignores the pause.
     pub paused: bool,
-    /// No task is added while this is true.
+    /// Whether the queue drains: puts and schedules add no task. An import or a redrive may still add a task.
     pub draining: bool,
-    /// Counts of events since the queue appeared, but not from before the engine's start.
+    /// Counts of events since the queue last came into use, or since the engine's start if the start was later. A queue is in use while it
+    /// has tasks, settings, a waiting lease call or a beanstalkd client.
     pub totals: QueueTotals,
-    /// Counts for monitoring: these figures go on when the queue is empty.
+    /// Counts of events for monitoring. These figures are kept while the queue is empty, until the queue is forgotten.
     pub figures: QueueFigures,
-    /// The queue's number among the queues that have appeared since the engine's start, from 1; 0: the queue does not exist. A queue that
-    /// is forgotten and appears again has a higher number.
+    /// The queue's number among the queues that have appeared since the engine's start, from 1; 0: the engine has no such queue. A queue
+    /// that is forgotten and appears again gets a higher number.
     pub appeared: u64,
 }
 
 impl QueueCounts {
-    /// Tasks that may still be delivered.
+    /// Returns the number of tasks that may still be delivered: scheduled, ready and leased tasks together.
     #[must_use]
     pub fn live(&self) -> u64 {
         self.scheduled + self.ready + self.leased
     }
 }
 
-/// A page of the queues.
+/// A page of a list of queues.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct QueuePage {
     /// The queues, in the order of their names.
     pub queues: Vec<QueueCounts>,
-    /// The next page is behind this one; `None` at the end.
+    /// The name of the queue behind which the next page begins; `None`: this page is the last one.
     pub next: Option<QueueName>,
 }
 
-/// A queue: its counted tasks, and its settings.
+/// A queue: the numbers of its tasks, its settings, and the lease calls that wait on it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct QueueView {
-    /// The tasks by state.
+    /// The numbers of tasks by state, and counts of events.
     pub counts: QueueCounts,
     /// How the queue hands its tasks out.
     pub settings: QueueSettings,
-    /// Until when the queue is paused; [`Timestamp::MAX`]: until it is resumed.
+    /// The instant at which the pause ends; [`Timestamp::MAX`]: the queue is paused until it is resumed. `None`: the queue is not paused.
     pub paused_until: Option<Timestamp>,
-    /// Whether the queue exists: it has tasks or settings, or a lease call waits on it, or a client uses it.
+    /// Whether the queue is in use: the queue has tasks or settings, a lease call waits on it, or a beanstalkd client uses it.
     pub exists: bool,
-    /// The id of the first ready task in the queue's line.
+    /// The id of the first task in the queue's line; `None`: the line is empty.
     pub first_ready: Option<u64>,
-    /// Lease calls that wait on the queue.
+    /// The number of lease calls that wait on the queue.
     pub waiting: usize,
     /// The time until the queue's rate lets the next delivery begin (ms); 0: now. `None`: the queue has no rate.
     pub next_delivery_ms: Option<u64>,
@@ -79,14 +81,14 @@ pub struct QueueTotals {
     pub added: u64,
     /// Tasks acked, cancelled or revoked.
     pub ended: u64,
-    /// Calls to pause it.
+    /// Calls that paused the queue.
     pub pauses: u64,
     /// Leases that ran out.
     pub expiries: u64,
 }
 
 impl QueueTotals {
-    /// Adds the events of another queue.
+    /// Adds the counts of `other` to these counts.
     pub fn add(&mut self, other: &Self) {
         let Self { added, ended, pauses, expiries } = other;
         self.added += added;

@@ -1,4 +1,4 @@
-//! [`Reads`]: questions to the store, and the calls that wait for their answers.
+//! [`Reads`]: questions to the store, and the calls that wait for the replies.
 
 mod forecasts;
 mod identified;
@@ -19,19 +19,20 @@ use crate::bounds::Bounds;
 use crate::calls::Command;
 use crate::input::CallId;
 
-/// The questions to the store, the calls that they are for, and the commands that wait meanwhile.
+/// The questions to the store, and the calls and commands that wait for the replies.
 ///
 /// # Invariants
-/// - Commands on a key that is not in memory wait for its look-up, and later commands on that key wait behind them.
-/// - A list or a forecast is asked once the store has all that had been applied when its call came.
+/// - A command on a key that is not in memory waits for the look-up of the key. Later commands on the same key wait behind it.
+/// - The store is asked for a list or a forecast only once all changes that had been applied when its call came are durable, or the store
+///   has failed.
 #[derive(Debug, Default)]
 pub(crate) struct Reads {
     lookups: Lookups,
     lists: Lists,
     forecasts: Forecasts,
-    /// Calls for counts. They wait until memory knows which tasks are due.
+    /// Calls for counts, which wait until memory has all tasks that are due, or a scan has failed.
     counting: Vec<(CallId, Command)>,
-    /// At most this many records of expired or forgotten stubs are fetched at a time.
+    /// The largest number of records that are fetched at a time for stubs that expired or are to be forgotten.
     overdue_max: usize,
 }
 
@@ -40,17 +41,17 @@ impl Reads {
         Self { overdue_max: bounds.overdue, ..Self::default() }
     }
 
-    /// Lets a call for counts wait until memory knows which tasks are due.
+    /// Lets a call for counts wait until memory has all tasks that are due, or a scan has failed.
     pub(crate) fn count(&mut self, call: CallId, command: Command) {
         self.counting.push((call, command));
     }
 
-    /// Takes the calls that wait for counts.
+    /// Takes out all calls that wait for counts.
     pub(crate) fn take_counting(&mut self) -> Vec<(CallId, Command)> {
         core::mem::take(&mut self.counting)
     }
 
-    /// Whether nothing is asked, or waits to be asked.
+    /// Whether the store has answered all questions, and no question or call waits to be handled.
     pub(crate) fn is_idle(&self) -> bool {
         self.lookups.is_empty()
             && self.lists.is_empty()

@@ -1,4 +1,4 @@
-//! [`Recurrence`]: the schedules, and for which of their instants tasks are to be made.
+//! [`Recurrence`]: the schedules, and the instants for which tasks are to be made.
 
 mod instants;
 mod put;
@@ -13,8 +13,8 @@ use crate::input::Effect;
 use crate::schedule::{AskId, ScheduleId};
 use crate::time::{Seq, Timestamp};
 
-/// The schedules. Time and owners move them on. The engine makes the tasks of their instants, which it takes from
-/// [`pop_to_make`](Self::pop_to_make).
+/// All schedules of the shard. Time and the calls of owners move the schedules on. The engine takes the instants from
+/// [`pop_to_make`](Self::pop_to_make) and makes their tasks.
 ///
 /// # Invariants
 /// - At most one task is made for one instant of a schedule.
@@ -23,30 +23,30 @@ use crate::time::{Seq, Timestamp};
 #[derive(Debug, Default)]
 pub(crate) struct Recurrence {
     secret: [u8; 16],
-    /// Instants that are looked at in one step.
+    /// The largest number of instants that are handled in one step.
     instants_max: usize,
-    /// Instants that wait for a look-up of their keys, before tasks are made for them.
+    /// Instants for which the engine has to make tasks, in the order in which the schedules asked for them.
     to_make: VecDeque<(ScheduleId, Timestamp)>,
-    /// The last change of a schedule.
+    /// The number of the last change of any schedule.
     last_change: Seq,
     by_name: BTreeMap<ScheduleId, Scheduled>,
     due: BTreeSet<(Timestamp, ScheduleId)>,
-    /// Schedules that have changed and are to be looked at.
+    /// Schedules that have changed and that are looked at before the step ends.
     changed: BTreeSet<ScheduleId>,
     /// Schedules that wait for room: an instant has come, and the store had no room for its task.
     stalled: BTreeSet<ScheduleId>,
-    /// Schedules that wait for a commit: an instant has come, and their last change is not durable yet. So there is a commit between one
-    /// instant and the next, however many there are to make up for, and other calls are served in that time.
+    /// Schedules that wait for a commit: an instant has come, and the last change of the schedule is not durable yet. So a commit lies
+    /// between two instants of one schedule, and calls are served in that time, even if the schedule makes up for many instants.
     not_durable: BTreeSet<ScheduleId>,
-    /// Instants that wait for their turn, of all schedules.
+    /// The number of instants that wait for an earlier task to end, of all schedules.
     waiting: usize,
-    /// Tasks that have to end before another is made.
+    /// The schedules that make no other task until a task has ended, by the id of this task.
     running: BTreeMap<u64, ScheduleId>,
     asked: BTreeMap<AskId, Asked>,
     /// Questions to the driver that go out at the end of the step.
     asks: Vec<Effect>,
     last_ask: u64,
-    /// When the store was last asked how much room there is (monotonic ms).
+    /// When the schedules last asked the store for its room (monotonic ms).
     room_asked_ms: Option<u64>,
     bytes: u64,
 }
@@ -56,17 +56,17 @@ impl Recurrence {
         Self { secret: acquired.secret, instants_max: bounds.instants, ..Self::default() }
     }
 
-    /// Takes the next instant for which a task is to be made.
+    /// Takes out the next instant for which a task is to be made.
     pub(crate) fn pop_to_make(&mut self) -> Option<(ScheduleId, Timestamp)> {
         self.to_make.pop_front()
     }
 
-    /// Whether the task of this instant is still to be made: the schedule was neither put anew nor deleted meanwhile.
+    /// Whether the task of this instant is still to be made: the schedule was neither put again nor deleted since.
     pub(crate) fn is_making(&self, id: &ScheduleId, at: Timestamp) -> bool {
         self.phase(id) == Some(Phase::Making(at))
     }
 
-    /// Hands over the questions that the step has raised.
+    /// Moves the questions to the driver, which the step has raised, to `out`.
     pub(crate) fn hand_over_asks(&mut self, out: &mut Vec<Effect>) {
         out.append(&mut self.asks);
     }
@@ -89,7 +89,7 @@ mod tests {
         (QueueName::new("orders").expect("a name"), ScheduleName::new("nightly").expect("a name"))
     }
 
-    /// A schedule that fires each second, put at 0.
+    /// Returns the schedules and the ledger after the put, at 0, of a schedule that fires each second.
     fn put(catch_up: CatchUp, overlap: Overlap) -> (Recurrence, Ledger) {
         let (acquired, bounds) = (Acquired::of_new_shard(), Bounds::default());
         let (mut recurrence, mut ledger) =
@@ -115,7 +115,7 @@ mod tests {
         (recurrence, ledger)
     }
 
-    /// All that was noted is durable, and schedules with a change are looked at.
+    /// Makes all noted changes durable, and looks at the schedules that have changed.
     fn make_durable(recurrence: &mut Recurrence, ledger: &mut Ledger) {
         let mut out = Vec::new();
         ledger.commit(Now::at_ms(0), &mut out);
@@ -134,7 +134,7 @@ mod tests {
         std::iter::from_fn(|| recurrence.pop_to_make()).map(|(_, at)| at.as_ms()).collect()
     }
 
-    /// The engine has made the task of this instant.
+    /// Moves the schedule on as the engine does when it has made the task of the instant `ms`.
     fn made(recurrence: &mut Recurrence, ledger: &mut Ledger, ms: u64, task: Option<u64>) {
         let at = Timestamp::EPOCH.saturating_plus_ms(ms);
         assert!(recurrence.is_making(&id(), at));

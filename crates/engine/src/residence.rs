@@ -29,12 +29,13 @@ use crate::slot::Slot;
 use crate::task::{BURIED_FROM, Ended, Task};
 use crate::time::{Now, Timestamp};
 
-/// The tasks in memory: entries, which hold the whole record, and stubs, which know when a task is due and where it stands.
+/// The tasks in memory: entries, which hold the whole record, and stubs, which only tell when a task is due and where in the line it
+/// belongs.
 ///
 /// # Invariants
 /// - A task in memory is an entry or a stub, never both.
-/// - A stub agrees with the store's record: a change takes the task whole, and a durable entry becomes a stub only when no read under way
-///   can contradict it.
+/// - A stub agrees with the store's record. A task has to be whole in memory to be changed, and a durable entry becomes a stub only when no
+///   read under way can return an older record.
 /// - Every durable task that is due inside the window is in memory.
 #[derive(Debug)]
 pub(crate) struct Residence {
@@ -44,21 +45,21 @@ pub(crate) struct Residence {
     timers: Timers,
     /// Stubs of tasks that are not due yet.
     stubs: Runs<WaitingStub>,
-    /// Stubs in the lines of all queues.
+    /// The number of stubs in the lines of all queues, parked ones included.
     ready_stubs: u64,
-    /// Bytes of the entries that workers have. These entries stay in memory.
+    /// Bytes of the entries whose tasks workers have. These entries stay in memory.
     leased_bytes: u64,
-    /// The last entry that was looked at for eviction.
+    /// The slot that was looked at last for eviction.
     visited: Slot,
     window: Window,
     pins: Pins,
     expiries: Expiries,
-    /// The instant that stands for "never", of the last task that was buried.
+    /// The due time of the task that was buried last. Such a due time stands for "never": a buried task is not forgotten.
     last_buried: Timestamp,
-    /// Stubs of which the records are to be fetched, with the queue if the stub has expired there. `None`: the stub is to be forgotten.
+    /// Stubs whose records are to be fetched, by task id. With a queue: the stub has expired in this queue. `None`: the stub's dead task is
+    /// to be forgotten.
     overdue: VecDeque<(u64, Option<QueueName>)>,
-    /// The latest instant that was written down before this life began, with its last commit. Every task that was due by then was ready
-    /// then.
+    /// The latest wall time that was written down in an earlier epoch. Every task that was due by then was ready in that epoch.
     ready_before: Timestamp,
 }
 
@@ -81,22 +82,23 @@ impl Residence {
         }
     }
 
-    /// The entry in this slot, which has one.
+    /// Returns the entry in this slot. The slot must have one.
     pub(crate) fn get(&self, slot: Slot) -> &Entry {
         self.entries.get(slot)
     }
 
-    /// The entry in this slot, which has one, to change it: for example where it stands now.
+    /// Returns the entry in this slot to change it, for example where the entry stands. The slot must have one.
     pub(crate) fn get_mut(&mut self, slot: Slot) -> &mut Entry {
         self.entries.get_mut(slot)
     }
 
-    /// Whether the slot still has an entry; only deferred removals may ask.
+    /// Whether the slot has an entry now. Only code that has kept the slot for a while needs to ask, because the entry may have left
+    /// memory.
     pub(crate) fn has(&self, slot: Slot) -> bool {
         self.entries.has(slot)
     }
 
-    /// The record of the task in this slot.
+    /// Returns the record of the task in this slot.
     pub(crate) fn task(&self, slot: Slot) -> &Arc<Task> {
         &self.entries.get(slot).task
     }
@@ -109,7 +111,7 @@ impl Residence {
         self.entries.by_key(queue, key)
     }
 
-    /// The task of this key, live or dead, if it is in memory.
+    /// Returns the slot of the task of this key, live or dead, if the task is whole in memory.
     pub(crate) fn kept(&self, queue: &QueueName, key: &Key) -> Option<Slot> {
         self.by_key(queue, key).filter(|&slot| {
             let entry = self.get(slot);
@@ -117,32 +119,33 @@ impl Residence {
         })
     }
 
-    /// The dead task of this key, if it is in memory.
+    /// Returns the slot of the dead task of this key, if the task is whole in memory.
     pub(crate) fn dead(&self, queue: &QueueName, key: &Key) -> Option<Slot> {
         self.kept(queue, key).filter(|&slot| self.get(slot).is_dead())
     }
 
-    /// The live task of this key, if it is in memory.
+    /// Returns the slot of the live task of this key, if the task is whole in memory.
     pub(crate) fn live(&self, queue: &QueueName, key: &Key) -> Option<Slot> {
         self.by_key(queue, key).filter(|&slot| self.get(slot).is_live())
     }
 
-    /// Takes a task into memory, whole. It stands nowhere yet.
+    /// Takes a whole task into memory. The caller then places the entry in the wheel, in a line or under a lease.
     pub(crate) fn insert(&mut self, entry: Entry) -> Slot {
         self.entries.insert(entry)
     }
 
-    /// Takes an entry out of memory. The entry stands nowhere.
+    /// Takes an entry out of memory. The entry must not be in the wheel, in a line or under a lease.
     pub(crate) fn remove(&mut self, slot: Slot) {
         self.entries.remove(slot);
     }
 
-    /// Makes the key index find this entry by its key.
+    /// Makes the key of this entry lead to the entry.
     pub(crate) fn index_key(&mut self, slot: Slot) {
         self.entries.index_key(slot);
     }
 
-    /// Gives a live task a new record, which `change` makes from the old one. The entry stays where it stands.
+    /// Gives a task a new record, which `change` makes from the old one, and puts the record into the write batch. The entry stays where it
+    /// stands.
     pub(crate) fn record(&mut self, ledger: &mut Ledger, slot: Slot, change: impl FnOnce(&mut Task)) {
         let seq = ledger.next_seq();
         let entry = self.entries.get(slot);
@@ -158,21 +161,22 @@ impl Residence {
         self.entries.get_mut(slot).body_sealed = body_known;
     }
 
-    /// The task in this slot has ended. It leaves memory once that is durable.
+    /// Puts the end of the task in this slot into the write batch. The entry leaves memory once the end is durable.
     pub(crate) fn end(&mut self, ledger: &mut Ledger, slot: Slot, ended: Ended) {
         let outcome = ended.outcome;
         self.note(ledger, slot, TaskEffect::Ended(ended));
         self.entries.get_mut(slot).at = At::Ended(outcome);
     }
 
-    /// Puts an effect into the batch and remembers that the entry is not durable yet.
+    /// Puts an effect into the write batch, and remembers that the entry is not durable yet.
     fn note(&mut self, ledger: &mut Ledger, slot: Slot, effect: TaskEffect) {
         let entry = self.entries.get_mut(slot);
         entry.dirty = Some(effect.seq());
         entry.batch_slot = Some(ledger.note(slot, entry.batch_slot, effect));
     }
 
-    /// An effect of this entry is durable. Returns whether it was the last one and the entry may leave memory.
+    /// Notes that an effect of this entry is durable. Returns whether the entry has no later effect and should leave memory: no index has
+    /// it, its body is big, or memory is full.
     pub(crate) fn made_durable(&mut self, ledger: &Ledger, slot: Slot) -> bool {
         if !self.has(slot) {
             return false;
@@ -186,74 +190,77 @@ impl Residence {
         !may_stay || entry.bulky || self.is_full()
     }
 
-    /// How many tasks are in memory, whole. Those that have ended and are not durable yet count, too.
+    /// Returns the number of tasks that are whole in memory. A task that has ended is included until its end is durable.
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// How many more tasks have a stub in memory.
+    /// Returns the number of stubs in memory, of scheduled, dead and ready tasks.
     pub(crate) fn stubs(&self) -> u64 {
         self.stubs.len() as u64 + self.ready_stubs
     }
 
-    /// Whether there is a stub in any line.
+    /// Whether any line has a stub.
     pub(crate) fn has_ready_stubs(&self) -> bool {
         self.ready_stubs > 0
     }
 
-    /// A stub has joined a line.
+    /// Counts a stub that has joined a line.
     pub(crate) fn stub_joined(&mut self) {
         self.ready_stubs += 1;
     }
 
-    /// A stub has left a line.
+    /// Takes a stub that has left its line out of the count.
     pub(crate) fn stub_left(&mut self) {
         self.ready_stubs -= 1;
     }
 
-    /// A worker has the task in this slot from now on.
+    /// Notes that a worker has the task in this slot from now on, under `lease`, and counts the bytes of the entry as leased.
     pub(crate) fn lease_begins(&mut self, slot: Slot, lease: RunningLease) {
         self.leased_bytes += self.entries.bytes_of(slot);
         self.entries.get_mut(slot).at = At::Leased(lease);
     }
 
-    /// The lease of the task in this slot has ended.
+    /// Takes the bytes of this entry out of the leased bytes, because the lease has ended. The caller sets the new state of the entry.
     pub(crate) fn lease_ends(&mut self, slot: Slot) {
         self.leased_bytes -= self.entries.bytes_of(slot);
     }
 
-    /// Bytes that are in use, about: the tasks that are held whole, 64 for each stub, 48 for each task that expires.
+    /// Returns the memory in use (bytes), about: the whole tasks, 64 for each stub, and 48 for each task that expires.
     pub(crate) fn bytes(&self) -> u64 {
         self.entries.bytes() + self.stubs() * STUB_BYTES + self.expiries.len() as u64 * EXPIRY_BYTES
     }
 
-    /// The memory budget (bytes).
+    /// Returns the memory budget (bytes).
     pub(crate) fn bytes_max(&self) -> u64 {
         self.config.near_bytes_max
     }
 
-    /// Whether three quarters of the budget are in use. Then nothing more is loaded ahead, and tasks behind the loaded part leave memory.
+    /// Whether more than three quarters of the budget are in use. Then only tasks that have to be in memory are loaded, and durable tasks
+    /// behind the window leave memory.
     pub(crate) fn is_full(&self) -> bool {
         let max = self.config.near_bytes_max;
         self.bytes() > max - max / 4
     }
 
-    /// Whether too many tasks are held whole that need not be. An eighth of the budget is for the heads of the lines, however much the
-    /// stubs take.
+    /// Whether whole tasks have to become stubs: memory is full, and the tasks that no worker has take more than an eighth of the budget.
+    /// This eighth is for the heads of the lines, however much memory the stubs take.
     pub(crate) fn sheds(&self) -> bool {
         self.is_full() && self.entries.bytes() - self.leased_bytes > self.config.near_bytes_max / 8
     }
 
-    /// The next entry to look at for eviction, in a round over all entries, while too many tasks are held whole.
+    /// Moves to the next slot to look at for eviction, in a round over all slots, and returns the slot. `None`: no whole task has to become
+    /// a stub.
     pub(crate) fn next_visited(&mut self) -> Option<Slot> {
         let next = self.entries.next_slot(self.visited).filter(|_| self.sheds())?;
         self.visited = next;
         Some(next)
     }
 
-    /// Drops the stubs that are due last, a bounded step at a time, if memory is short.
+    /// Drops the stubs that are due last, at most `shed_drops` at a time, if memory is short. Stubs that are due within the lead time stay.
     pub(crate) fn drop_last_stubs(&mut self, now: Now) {
-        // Drops stubs only if there are more than loading ahead may bring. Otherwise the dropped stubs would be loaded again at once.
+        // Stubs are dropped only while they take more than three quarters of the budget. Loading ahead stops at three quarters, so that
+        // dropped stubs are not loaded again at once.
         let max = self.config.near_bytes_max;
         let mut drops = self.config.bounds.shed_drops;
         while drops > 0
@@ -268,12 +275,12 @@ impl Residence {
         }
     }
 
-    /// A stub of a task that is not due yet stays in memory.
+    /// Adds the stub of a task that is not due yet.
     pub(crate) fn add_stub(&mut self, stub: WaitingStub) {
         self.stubs.insert(stub);
     }
 
-    /// Whether there is a stub of a task at this place that is not due yet.
+    /// Whether memory has a stub at this due key, of a task that is not due yet.
     pub(crate) fn has_stub(&self, place: DueKey) -> bool {
         self.stubs.get(place).is_some()
     }
@@ -283,55 +290,58 @@ impl Residence {
         self.stubs.remove(place).is_some()
     }
 
-    /// Takes the next stub that is due by now.
+    /// Takes out the next stub that is due by now.
     pub(crate) fn pop_due_stub(&mut self, now: Now) -> Option<WaitingStub> {
         let stub = self.stubs.first().copied().filter(|stub| stub.due_at <= now.wall)?;
         self.stubs.pop_first();
         Some(stub)
     }
 
-    /// The instant up to which the tasks of the store became ready in an earlier life, and were counted then.
+    /// Returns the instant up to which due tasks of the store became ready in an earlier epoch. Their lateness was counted then.
     pub(crate) fn ready_before(&self) -> Timestamp {
         self.ready_before
     }
 
-    /// When time alone will next change something here. `writes`: whether changes are taken, so that tasks that expire are given up.
+    /// Returns the earliest instant at which the wheel has work, a stub falls due, a task expires or a scan has to begin. `writes`: changes
+    /// are taken, so that tasks that expire can be given up.
     pub(crate) fn next_wake(&self, writes: bool) -> Option<Timestamp> {
         let expiry = self.expiries.next().filter(|_| writes);
         let stub = self.stubs.first().map(|stub| stub.due_at);
         [self.timers.next(), expiry, stub, self.load_at()].into_iter().flatten().min()
     }
 
-    /// Asks for the record of a stub, because the stub has expired in this queue, or is to be forgotten.
+    /// Adds a stub to those whose records are to be fetched. `expired`: the queue in which the stub has expired; `None`: the stub's dead
+    /// task is to be forgotten.
     pub(crate) fn want_overdue(&mut self, id: u64, expired: Option<QueueName>) {
         self.overdue.push_back((id, expired));
     }
 
-    /// The next record of an expired or forgotten stub to fetch. `has_room`: the store has room for the change of one that has expired.
+    /// Takes out the next stub whose record is to be fetched. `has_room`: the store has room for a change. Without room, a stub that has
+    /// expired stays, and the stubs behind it wait.
     pub(crate) fn pop_overdue(&mut self, has_room: bool) -> Option<(u64, Option<QueueName>)> {
         self.overdue.pop_front_if(|(_, expired)| expired.is_none() || has_room)
     }
 
-    /// Nothing is changed any more, so no record of an expired or forgotten stub is fetched.
+    /// Drops the list of stubs whose records are to be fetched, because no change is taken any more.
     pub(crate) fn clear_overdue(&mut self) {
         self.overdue.clear();
     }
 
-    /// Whether nothing is being loaded, and no record of a stub is still to be fetched. `has_room`: the store has room for the changes that
-    /// those records bring.
+    /// Whether no scan is under way, and no record of a stub is still to be fetched. `has_room`: the store has room for a change; without
+    /// room, such records do not count.
     pub(crate) fn is_idle(&self, has_room: bool) -> bool {
         !self.is_scanning() && (self.overdue.is_empty() || !has_room)
     }
 
-    /// The instant that stands for "never", for a task that is buried now. It is after those of earlier tasks, even if they were buried in
-    /// the same millisecond, or the clock has stepped back.
+    /// Returns the due time of a task that is buried now, which stands for "never". The due time is later than that of each task buried
+    /// before since the start, even in the same millisecond or after the clock has stepped back.
     pub(crate) fn next_buried(&mut self, now: Now) -> Timestamp {
         let after_last = self.last_buried.saturating_plus_ms(1);
         self.last_buried = BURIED_FROM.saturating_plus_ms(now.wall.as_tick()).max(after_last);
         self.last_buried
     }
 
-    /// The tasks that expire.
+    /// Returns the tasks that expire, to change the list.
     pub(crate) fn expiries(&mut self) -> &mut Expiries {
         &mut self.expiries
     }

@@ -5,22 +5,23 @@ use std::ops::Bound;
 
 /// An element that has a place in an order.
 pub(crate) trait Ordered: Copy {
-    /// The place; no two elements have the same.
+    /// The place in the order. No two elements of a set have the same place.
     type Key: Ord + Copy;
 
     fn key(&self) -> Self::Key;
 }
 
-/// A run is split beyond this length.
+/// The largest number of elements in a run. A longer run is split.
 const RUN_MAX: usize = 128;
 
-/// Runs of neighbours, in order. In memory an element costs little more than its size: runs that grow at the end are
-/// full, others at least half full when they are split, and neighbours that have shrunk are joined.
+/// An ordered set that consists of runs of neighbours. An element takes little more memory than its own size: a run that grows at its end
+/// gets full, a split leaves two runs that are half full, and neighbours that have shrunk are joined.
 ///
-/// Both ends cost O(1). All else costs O(log n) and a move inside one run.
+/// To find, add or remove an element costs O(log n). To add or remove an element also moves other elements of its run, unless the element
+/// is at an end of the run.
 #[derive(Debug)]
 pub(crate) struct Runs<T: Ordered> {
-    /// Runs by a lower bound: no element of the run is before its bound, and all elements of the runs before it are.
+    /// Each run by its lower bound. The elements of a run are at its bound or behind it, and the elements of all runs before are before it.
     runs: BTreeMap<T::Key, VecDeque<T>>,
     len: usize,
 }
@@ -66,7 +67,7 @@ impl<T: Ordered> Runs<T> {
         let key = new.key();
         self.len += 1;
         let Some((&bound, run)) = self.runs.range_mut(..=key).next_back() else {
-            // The new element is before all others: the first run takes it, under a lower bound.
+            // The new element is before all others. The first run takes the element, which is its lower bound from now on.
             let mut run = self.runs.pop_first().map_or_else(VecDeque::new, |(_, run)| run);
             run.push_front(new);
             self.runs.insert(key, run);
@@ -111,7 +112,8 @@ impl<T: Ordered> Runs<T> {
         self.runs.insert(first, upper);
     }
 
-    /// An element of the run at `bound` is gone. If the rest of the run is small, it joins a neighbour that has shrunk, too.
+    /// Counts off an element that was taken out of the run at `bound`. Removes the run if it is empty. If the run is small, joins it with a
+    /// neighbour that is small, too.
     fn took_from(&mut self, bound: T::Key) {
         self.len -= 1;
         let left = self.runs[&bound].len();
@@ -150,7 +152,7 @@ mod tests {
         }
     }
 
-    /// A sequence that looks random and is the same in every run.
+    /// Returns the next number of a sequence that looks random. The sequence is the same each time the test runs.
     fn next(state: &mut u64) -> u64 {
         *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         *state >> 33
@@ -185,7 +187,7 @@ mod tests {
         let mut runs = Runs::default();
         (0..100_000).for_each(|n| runs.insert(n));
         assert_eq!(runs.runs.len(), 100_000_usize.div_ceil(RUN_MAX));
-        // Each hundredth element stays: a run for each of them would cost a hundred times as much.
+        // Only each hundredth element stays. Without joins, a run would be left for each one or two elements.
         (0..100_000).filter(|n| n % 100 != 0).for_each(|n| assert_eq!(runs.remove(n), Some(n)));
         assert_eq!(runs.len(), 1_000);
         assert!(runs.runs.len() <= 1_000 / (RUN_MAX / 4) + 1, "{} runs", runs.runs.len());

@@ -1,4 +1,4 @@
-//! Recurring work: a schedule says at which instants, and each instant becomes a task of its own.
+//! Recurring work: a schedule has a rule for its instants, and each instant that is not left out becomes a task of its own.
 
 use std::sync::Arc;
 
@@ -9,20 +9,20 @@ use crate::time::{Now, Seq, Timestamp};
 /// The id of a schedule: its queue and its name.
 pub(crate) type ScheduleId = (QueueName, ScheduleName);
 
-/// The instants of recurring work, and the content of its tasks. Each instant makes a task with the key `name@instant`.
+/// The rule for the instants of recurring work, and the content of its tasks. The task of an instant has the key `name@instant`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Schedule {
-    /// At which instants.
+    /// The rule for the instants.
     pub cadence: Cadence,
-    /// No instant before this one.
+    /// The schedule has no instant before this one.
     pub start: Option<Timestamp>,
-    /// No instant after this one.
+    /// The schedule has no instant after this one.
     pub end: Option<Timestamp>,
-    /// The number of tasks that are made in all; after them no more.
+    /// The number of tasks that are made in all; `None`: any number.
     pub count: Option<u64>,
-    /// A task is due at its instant or later, by a random time of at most this length (ms).
+    /// The largest delay of a task after its instant (ms). The delay is a pseudo-random time from 0 to this one.
     pub jitter_ms: u64,
-    /// How missed instants are treated: those at which the engine did not run to make their tasks.
+    /// How missed instants are treated: instants that passed more than [`MISSED_MS`] ago when the engine came to make their tasks.
     pub catch_up: CatchUp,
     /// How an instant is treated that comes while an earlier task of the schedule is still live.
     pub overlap: Overlap,
@@ -35,31 +35,32 @@ pub struct Schedule {
 /// The rule for the instants of a schedule.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Cadence {
-    /// When the local time of a zone matches an expression.
+    /// The instants at which the local time of a zone matches an expression.
     Cron {
         /// The expression, of five or six fields.
         text: Arc<str>,
         /// The IANA name of the zone.
         zone: Arc<str>,
     },
-    /// At a fixed interval, whatever becomes of the tasks: first at the start, or one interval after the put.
+    /// Instants at a fixed interval, whatever becomes of the tasks. The first instant is the start, or one interval after the put.
     Every {
-        /// Milliseconds.
+        /// The interval (ms).
         ms: u64,
     },
-    /// First at the start, or one delay after the put; then each time one delay after the task before has ended.
+    /// One instant after another. The first instant is the start, or one delay after the put. Each later one comes one delay after the task
+    /// before has ended or was given up.
     FixedDelay {
-        /// Milliseconds.
+        /// The delay (ms).
         ms: u64,
     },
 }
 
-/// How missed instants are treated: no task was made of them within [`MISSED_MS`]. A fixed delay misses none.
+/// How missed instants are treated: instants that passed more than [`MISSED_MS`] ago and have no task. A fixed delay misses no instant.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub enum CatchUp {
     /// The missed instants are left out.
     Skip,
-    /// The last missed instant becomes a task.
+    /// The last missed instant becomes a task, and the others are left out.
     #[default]
     Once,
     /// Each missed instant becomes a task, the oldest first.
@@ -71,25 +72,26 @@ pub enum CatchUp {
 pub enum Overlap {
     /// The instant is left out.
     Skip,
-    /// The task of the instant is made when the earlier one has ended.
+    /// The task of the instant is made when the earlier task has ended.
     Queue,
     /// The task of the instant is made at once.
     #[default]
     Allow,
 }
 
-/// An instant is missed if it passed more than this long ago (ms): a minute.
+/// An instant is missed if more than this time (ms), a minute, has passed since.
 pub const MISSED_MS: u64 = 60_000;
 
 impl Cadence {
-    /// The shortest time from one instant to the next, milliseconds.
+    /// The shortest interval or delay (ms).
     pub const MS_MIN: u64 = 100;
-    /// The longest such time, and the longest jitter: 100 years (ms).
+    /// The longest interval, delay or jitter: 100 years (ms).
     pub const MS_MAX: u64 = 100 * 365 * 86_400_000;
     /// The largest size of an expression, and of a zone (bytes).
     pub const TEXT_BYTES_MAX: usize = 256;
 
-    /// The first instant after this one, for a cadence that the engine can count. `anchor` is the first instant of all.
+    /// Returns the first instant after `after`, for a fixed interval of `ms`. `anchor` is the first instant of all. `None`: the instant
+    /// would be later than [`Timestamp::MAX`].
     #[must_use]
     pub fn next_after(ms: u64, anchor: Timestamp, after: Timestamp) -> Option<Timestamp> {
         if after < anchor {
@@ -99,7 +101,8 @@ impl Cadence {
         anchor.plus_ms(turns.checked_mul(ms)?)
     }
 
-    /// The first instant of a new schedule after this one, if the engine can count the cadence.
+    /// Returns the first instant of a new schedule after `after`. `None`: the engine cannot compute instants of a cron expression, or there
+    /// is no such instant.
     #[must_use]
     pub fn first_counted(&self, anchor: Timestamp, after: Timestamp) -> Option<Timestamp> {
         match self {
@@ -109,7 +112,7 @@ impl Cadence {
         }
     }
 
-    /// The last instant that is not after this one.
+    /// Returns the last instant at `until` or before, for a fixed interval of `ms`; `None`: the first instant, `anchor`, is later.
     #[must_use]
     pub fn last_until(ms: u64, anchor: Timestamp, until: Timestamp) -> Option<Timestamp> {
         if until < anchor {
@@ -120,7 +123,7 @@ impl Cadence {
 }
 
 impl Schedule {
-    /// A schedule without limits and without payload. It has the default rules for missed instants and for overlap.
+    /// Makes a schedule without limits and without payload. The schedule has the default rules for missed instants and for overlap.
     #[must_use]
     pub fn new(cadence: Cadence) -> Self {
         Self {
@@ -136,10 +139,10 @@ impl Schedule {
         }
     }
 
-    /// The longest payload and tags together, bytes: all schedules are in memory.
+    /// The largest size of payload and tags together (bytes). The reason for the limit: all schedules are in memory.
     pub const BODY_BYTES_MAX: usize = 65_536;
 
-    /// Returns the field with a value that is not allowed, if there is one.
+    /// Returns a text that names the first value that is not allowed; `None`: all values are allowed.
     #[must_use]
     pub fn mistake(&self) -> Option<&'static str> {
         match &self.cadence {
@@ -170,8 +173,8 @@ impl Schedule {
         }
     }
 
-    /// For a schedule that is put now: the first instant of all, if the cadence counts from it, and the instant up to which all are
-    /// decided.
+    /// Returns the anchor of a schedule that is put now, and the instant up to which all its instants are decided. The anchor is the first
+    /// instant of all; a cron expression does not use the anchor.
     #[must_use]
     pub fn begins(&self, now: Now) -> (Timestamp, Timestamp) {
         let anchor = match (&self.cadence, self.start) {
@@ -182,7 +185,8 @@ impl Schedule {
             }
             (Cadence::Cron { .. }, None) => now.wall,
         };
-        // A caller that names the present as the start means "now", though that instant has passed when the put is read.
+        // A start that passed at most a minute ago still gets its task. The reason: a caller that names the present as the start means
+        // "now", and the put is read a little later.
         let just_started = |start: &Timestamp| *start <= now.wall && now.wall.ms_since(*start) <= MISSED_MS;
         let decided = match self.start.filter(just_started) {
             Some(start) => Timestamp::from_ms(start.as_ms() - 1).unwrap_or_default(),
@@ -191,13 +195,13 @@ impl Schedule {
         (anchor, decided)
     }
 
-    /// Whether an instant waits for the task of the instant before it.
+    /// Whether the task before has to end before the schedule makes another one.
     #[must_use]
     pub fn takes_turns(&self) -> bool {
         self.overlap != Overlap::Allow || matches!(self.cadence, Cadence::FixedDelay { .. })
     }
 
-    /// Bytes of all texts of the schedule, about.
+    /// Returns the size of all texts of the schedule and of its payload (bytes), about.
     #[must_use]
     pub fn text_bytes(&self) -> usize {
         let Self { cadence, body, terms, start: _, end: _, count: _, jitter_ms: _, catch_up: _, overlap: _ } =
@@ -216,30 +220,31 @@ impl Schedule {
 pub struct ScheduleRecord {
     /// The schedule as its owner put it.
     pub schedule: Arc<Schedule>,
-    /// The change that put the schedule: the ETag. Its occurrences do not change it.
+    /// The number of the change that put the schedule: the ETag. Tasks that the schedule makes do not change this number.
     pub version: Seq,
     /// The first instant of all, if the cadence counts from it.
     pub anchor: Timestamp,
-    /// All instants up to this one are decided.
+    /// All instants up to this one are decided: each has got a task, waits in `waiting`, or was left out.
     pub decided: Timestamp,
-    /// The first instant that is not decided; `None`: there is none, or it is not known yet.
+    /// The first instant that is not decided; `None`: there is none, or the engine does not know it yet.
     pub next: Option<Timestamp>,
     /// The last instant that became a task.
     pub last: Option<Timestamp>,
     /// Tasks made so far.
     pub made: u64,
-    /// Instants left out: they were missed, the task before was still live, the key was taken, or the queue took no task. Instants that
-    /// wait are left out, too, when the schedule gets another cadence, or an end or a count that they are beyond. Instants of a cron
-    /// expression that are left out together, after a time in which the engine did not run, count as one.
+    /// The number of instants left out. An instant is left out if it was missed, if the task before was live, if its key was taken, or if
+    /// the queue took no task. A waiting instant is left out if a put changes the cadence, the start, the end or the count so that the
+    /// instant is excluded. Instants of a cron expression that are left out together count as one or two, because their number is not
+    /// known.
     pub skipped: u64,
-    /// The id of the task that has to end before another is made.
+    /// The id of the task that has to end before the schedule makes another one.
     pub running: Option<u64>,
-    /// Instants that wait for that task to end, rising.
+    /// Instants that wait for the task `running` to end, in rising order.
     pub waiting: Vec<Timestamp>,
 }
 
 impl ScheduleRecord {
-    /// The record of a schedule that has made no task yet, and that has no known next instant.
+    /// Makes the record of a schedule that has made no task yet and whose next instant is not known yet.
     #[must_use]
     pub fn new(schedule: Arc<Schedule>, version: Seq, anchor: Timestamp, decided: Timestamp) -> Self {
         Self {
@@ -259,8 +264,8 @@ impl ScheduleRecord {
     /// The largest number of instants that wait for the task before; later ones are left out.
     pub const WAITING_MAX: usize = 1_000;
 
-    /// The next instant of a schedule with a fixed delay that begins now; `None`: another cadence. The instant is not before the start, and
-    /// not one that was decided before, whatever the clock has done.
+    /// Returns the instant one delay after now; `None`: the cadence is no fixed delay. The instant is never before the start, and never one
+    /// that is decided, even if the clock has stepped back.
     #[must_use]
     pub fn after_a_delay(&self, now: Now) -> Option<Timestamp> {
         let Cadence::FixedDelay { ms } = self.schedule.cadence else { return None };
@@ -268,26 +273,27 @@ impl ScheduleRecord {
         Some(next.max(self.beyond().saturating_plus_ms(1)))
     }
 
-    /// Only instants after this one count: it is the last decided instant, or the last before the start, if that is later.
+    /// Returns the instant after which instants may get a task: the last decided instant, or the millisecond before the start if that is
+    /// later.
     #[must_use]
     pub fn beyond(&self) -> Timestamp {
         beyond(self.decided, self.schedule.start)
     }
 
-    /// Whether the schedule has made all tasks of its count, with those that are about to be made.
+    /// Whether the tasks made and the waiting instants together have reached the count.
     #[must_use]
     pub fn is_counted_out(&self) -> bool {
         self.left() == Some(0)
     }
 
-    /// How many tasks are to be made beyond those that wait; `None`: any number.
+    /// Returns how many tasks are still to be made, without those of the waiting instants; `None`: any number.
     #[must_use]
     pub fn left(&self) -> Option<u64> {
         let begun = self.made.saturating_add(self.waiting.len() as u64);
         self.schedule.count.map(|count| count.saturating_sub(begun))
     }
 
-    /// Checks the next instant of the cadence: returns it if the schedule has it.
+    /// Returns `next` if it is not after the end and the count is not reached; `None` otherwise.
     #[must_use]
     pub fn in_time(&self, next: Option<Timestamp>) -> Option<Timestamp> {
         let end = self.schedule.end.unwrap_or(Timestamp::MAX);
@@ -295,41 +301,41 @@ impl ScheduleRecord {
     }
 }
 
-/// The last instant that is too early: it is decided, or just before the start.
+/// Returns the later one of `decided` and the millisecond before `start`.
 #[must_use]
 pub(crate) fn beyond(decided: Timestamp, start: Option<Timestamp>) -> Timestamp {
     let before_start = start.and_then(|start| Timestamp::from_ms(start.as_ms() - 1));
     before_start.map_or(decided, |before| before.max(decided))
 }
 
-/// A question about instants of a cron expression that the engine cannot answer by itself.
+/// A question to the driver for an instant of a cron expression, because the engine cannot compute such instants.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct InstantWanted {
     /// The expression.
     pub text: Arc<str>,
-    /// The zone.
+    /// The IANA name of the zone.
     pub zone: Arc<str>,
     /// The instant that is wanted.
     pub which: Which,
 }
 
-/// An instant of the expression.
+/// Which instant of the expression is wanted.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Which {
-    /// The first after this one.
+    /// The first instant after this one.
     FirstAfter(Timestamp),
-    /// The last that is not after this one.
+    /// The last instant at this one or before.
     LastUntil(Timestamp),
 }
 
-/// The answer to a question for an instant: the instant, or none, or why it is not known.
+/// The answer to a question for an instant: the instant, `None` if there is none, or the reason why the driver cannot tell.
 pub type InstantFound = Result<Option<Timestamp>, Arc<str>>;
 
-/// Names one question for an instant until its answer.
+/// The number of one question for an instant. The answer names the same number.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct AskId(pub u64);
 
-/// The key of the task that a schedule makes of an instant, such as `nightly@2030-03-10T07:00:00.000Z`.
+/// Returns the key of the task that a schedule makes for an instant, such as `nightly@2030-03-10T07:00:00.000Z`.
 #[must_use]
 pub fn occurrence_key(name: &ScheduleName, at: Timestamp) -> Key {
     Key::new(&format!("{}@{}", name.as_str(), at.to_utc()))

@@ -1,8 +1,8 @@
 //! The seam between the task engine and the store that keeps its tasks.
 //!
-//! Nothing here blocks: the driver submits a [`Request`] and later polls its [`Reply`]. The engine knows the near tasks, the store all that
-//! was committed. A reply of the store shows the state after the last commit it answered with [`Reply::Done`], never of a commit still in
-//! flight.
+//! No call of a store blocks for long: the driver submits a [`Request`] and later polls for its [`Reply`]. The engine has the near tasks in
+//! memory; the store has everything that was committed. A reply to a read shows the state after the last commit that the store answered
+//! with [`Reply::Done`], and nothing of a commit in flight.
 
 use std::sync::Arc;
 
@@ -15,152 +15,157 @@ use crate::state::EngineState;
 use crate::task::{Ended, Task};
 use crate::time::{Seq, Timestamp};
 
-/// Names one request until its reply.
+/// The number of one request. Its reply names the same number.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct RequestId(pub u64);
 
 /// Keeps the tasks of one shard.
 ///
-/// The calls of one owner, in order: `Acquire`, the pages that follow, then any mix of `Commit` (at most one in flight) and reads, then
-/// `Release`. Replies to reads may come in any order; the reply to a commit says that it is durable as the store promises.
+/// An owner sends its requests in this order: `Acquire`, a request for each page that follows, then any mix of `Commit` (at most one in
+/// flight) and reads, then `Release`. Replies to reads may come in any order. The reply [`Reply::Done`] to a commit means that the commit
+/// is durable as the store promises.
 ///
-/// A store that several processes share answers the reads of the present owner only: a read that may show changes of a later one is
-/// [`Reply::Fenced`], as a commit is. Else an engine that does not know yet that it lost the shard would meet tasks it has never heard of.
+/// A store that several processes share answers the reads of the present owner only. A read whose result may show changes of a later owner
+/// gets [`Reply::Fenced`], as a commit does. Otherwise an engine that does not know yet that it has lost the shard would get tasks of the
+/// later owner.
 ///
 /// A commit has a known outcome when its reply comes. A store that loses the answer of its medium finds out first whether the commit
 /// happened, and replies later.
 pub trait ShardStore {
-    /// Hands over a request. Never blocks on the disk for long; the reply comes from [`ShardStore::poll`].
+    /// Takes a request. Never blocks on the disk for long: the reply comes later, from [`ShardStore::poll`].
     fn submit(&mut self, id: RequestId, request: Request);
-    /// Appends the replies that are there, in the order they were made.
+    /// Appends the replies that are ready, in the order in which they were made.
     fn poll(&mut self, replies: &mut Vec<(RequestId, Reply)>);
-    /// Why the store takes no commit any more, if it failed outside of any request.
+    /// Returns why the store takes no commit any more, if the store failed outside of any request.
     fn failure(&self) -> Option<&str> {
         None
     }
-    /// Whether the owner may answer now. The shard thread asks after each turn, because an answer that needs no commit is right only if the
-    /// shard was still owned when it left. A store that can lose the shard reads its own clock here. It wakes the shard thread when the
-    /// answer changes, and it does not stay in doubt for ever.
+    /// Returns whether the owner may answer now. The shard thread asks after each turn, because an answer without a commit is right only if
+    /// the shard was still owned when the answer left. A store that can lose the shard reads its own clock in this call. Such a store wakes
+    /// the shard thread when the validity changes, and does not stay in doubt for ever.
     fn validity(&self) -> Validity {
         Validity::Valid
     }
 }
 
-/// Whether an owner may answer. It concerns all answers, those of reads and refusals, too: they come from memory, which is right only
-/// while no other owner changes the shard.
+/// Whether an owner may answer. Also the answers to reads and the refusals need a valid ownership: they come from memory, and memory is
+/// right only while no other owner changes the shard.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Validity {
-    /// No other owner can have the shard. A store that one process has for itself always says so.
+    /// No other owner can have the shard. A store that belongs to one process alone is always valid.
     Valid,
-    /// Another owner may have the shard by now. A renewal says that none had it meanwhile; until it comes, nothing is answered.
+    /// Another owner may have the shard by now. No answer leaves until a renewal shows that no other owner had the shard meanwhile.
     InDoubt,
     /// Another owner has the shard, or may take it at any time. The shard can be acquired again.
     Lost,
 }
 
-/// A request of the engine to a store.
+/// A request to a store, from the engine or from the shard thread.
 #[derive(Clone, Debug)]
 pub enum Request {
-    /// Take the shard. `wall` is for the record only. Answered by [`Reply::Acquired`] or [`Reply::Held`].
+    /// Take the shard. Answered by [`Reply::Acquired`] or [`Reply::Held`].
     Acquire {
-        /// Which shard.
+        /// The shard to take.
         shard: ShardId,
-        /// The wall clock now.
+        /// The wall clock now, for the record only.
         wall: Timestamp,
     },
-    /// The page behind this cursor of the facts that a new owner needs; the first page came with [`Reply::Acquired`]. The engine asks for
-    /// all pages before anything else. Answered by [`Reply::AcquiredPage`].
+    /// Read the page behind a cursor of the facts that a new owner needs. The first page came with [`Reply::Acquired`]. The shard thread
+    /// asks for all pages before it sends any other request. Answered by [`Reply::AcquiredPage`].
     AcquiredPage {
         /// Where the page before ended.
         after: AcquiredCursor,
     },
     /// Make these effects durable, all or none.
     Commit {
-        /// From `Acquire`.
+        /// The ownership that came with [`Reply::Acquired`].
         ownership: Ownership,
-        /// The last change in the batch; the previous commit's is the change before its first.
+        /// The number of the last change in the batch. The first change of the batch follows the last one of the commit before.
         seq: Seq,
         /// The wall clock now, for the record.
         wall: Timestamp,
         /// The effects.
         batch: Batch,
     },
-    /// Look up tasks by key or by id. Answered by [`Reply::Found`], one entry for each, in order.
+    /// Look up tasks by key or by id. Answered by [`Reply::Found`], with one result for each question, in the same order.
     GetMany(Vec<Wanted>),
-    /// Live tasks in the order of (`due_at`, `put_seq`), strictly after `after`, due at or before `until`, at most `max`. A page
-    /// may hold fewer and say where to go on.
+    /// Read the tasks that have not ended, dead ones included, in the order of (`due_at`, `put_seq`): strictly after `after`, due at
+    /// `until` or before, at most `max` tasks. A page may have fewer tasks and say where the next one begins. Answered by [`Reply::Page`].
     ScanDue {
-        /// Start behind this place.
+        /// The due key behind which the page begins.
         after: DueKey,
-        /// The last instant wanted.
+        /// The latest `due_at` that is wanted.
         until: Timestamp,
         /// The largest number of tasks, at least 1.
         max: usize,
     },
-    /// Live tasks of one queue in the same order, at most `max` looked at.
+    /// Read the tasks of one queue that the filter wants, in the same order. At most `max` tasks are looked at. Answered by
+    /// [`Reply::Page`].
     ScanFilter {
         /// The tasks that are wanted.
         filter: Filter,
-        /// Start behind this place.
+        /// The due key behind which the page begins.
         after: DueKey,
         /// The largest number of tasks that are looked at, at least 1.
         max: usize,
     },
-    /// Count live tasks by when they are due. Answered by [`Reply::Counts`].
+    /// Count live tasks in buckets of due times. Answered by [`Reply::Counts`].
     Count(DueHistogram),
     /// Give the shard up: everything is durable and closed when the reply comes.
     Release {
-        /// From `Acquire`.
+        /// The ownership that came with [`Reply::Acquired`].
         ownership: Ownership,
     },
 }
 
-/// An answer of a store.
+/// The reply of a store to a request.
 #[derive(Clone, Debug)]
 pub enum Reply {
     /// The shard is taken and recovered.
     Acquired(Acquired),
     /// The next page of the facts that a new owner needs.
     AcquiredPage(AcquiredPage),
-    /// Another owner has the shard. It may be free later.
+    /// Another owner has the shard. The shard may be free later.
     Held,
     /// The commit is durable.
     Done {
-        /// Bytes of growth the store can still take, its reserve for acks, cancels and a checkpoint not counted.
+        /// The growth that the store can still take (bytes), without its reserve for acks, cancels and a checkpoint.
         room: u64,
     },
     /// The ownership is over: a newer epoch has the shard, or the store has lost commits that it had acknowledged. A commit wrote nothing,
     /// and a read is not answered. The engine is dropped, and the shard can be acquired again.
     Fenced,
-    /// To a commit: it is not acknowledged, and no later one will be: the store is read-only from now on. Reads go on. To a read: it cannot
-    /// be answered. The engine commits nothing any more; it may go on to read.
+    /// The store could not do what was asked. Reply to a commit: neither this commit nor any later one is acknowledged; the store is
+    /// read-only from now on, and reads go on. Reply to a read: the read cannot be answered; the engine commits nothing any more, but may
+    /// go on to read.
     Failed {
-        /// The cause, as a sentence fragment with the file.
+        /// The cause, as a part of a sentence, with the name of the file.
         why: String,
     },
-    /// The answer to `GetMany`.
+    /// The reply to `GetMany`: one result for each question, in the same order.
     Found(Vec<Found>),
-    /// The answer to `ScanDue` and `ScanFilter`.
+    /// The reply to `ScanDue` and `ScanFilter`.
     Page(Page),
-    /// The answer to `Count`: a number for each bucket. A task that was changed while it was counted may be in it twice, or missing.
+    /// The reply to `Count`: a number for each bucket. A task that was changed during the count may be counted twice or not at all.
     Counts {
-        /// How many are due in each.
+        /// The number of tasks that are due in each bucket.
         counts: Vec<u64>,
-        /// Tasks that are due at this instant or before are counted; ask again for those behind it. `None`: all are counted.
+        /// Tasks that are due at this instant or before are counted; ask again for the later ones. `None`: all tasks are counted.
         counted: Option<Timestamp>,
     },
     /// The shard is given up.
     Released,
 }
 
-/// The content of one commit: at most one final effect for each task and each rule. Applying it twice changes nothing.
+/// The content of one commit: at most one final effect for each task and each rule. A store may apply a batch twice: the second time
+/// changes nothing.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Batch {
-    /// One effect for each task.
+    /// The effects on tasks, one for each task that changed.
     pub effects: Vec<TaskEffect>,
-    /// The engine's own state, if it changed. It contains all earlier states, so the last one may replace them.
+    /// The engine state, if it changed. An engine state contains all earlier ones, so that a store may keep the last one only.
     pub state: Option<EngineState>,
-    /// One effect for each rule that changed.
+    /// The effects on rules, one for each rule that changed.
     pub rules: Vec<RuleEffect>,
 }
 
@@ -171,7 +176,7 @@ pub enum TaskEffect {
     Stored {
         /// The whole record.
         task: Arc<Task>,
-        /// Whether the store already has this very body, from an earlier commit: then it need not be written again.
+        /// Whether the store has exactly this body from an earlier commit. Then the store need not write the body again.
         body_known: bool,
     },
     /// The task ended.
@@ -179,7 +184,7 @@ pub enum TaskEffect {
 }
 
 impl TaskEffect {
-    /// The id of the task it is about.
+    /// Returns the id of the task.
     #[must_use]
     pub fn id(&self) -> u64 {
         match self {
@@ -188,7 +193,7 @@ impl TaskEffect {
         }
     }
 
-    /// The change it records.
+    /// Returns the number of the change that the effect records.
     #[must_use]
     pub fn seq(&self) -> Seq {
         match self {
@@ -210,15 +215,16 @@ pub enum Wanted {
 /// The result of a look-up.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Found {
-    /// A live task.
+    /// A task that has not ended. The task may be dead.
     Live(Arc<Task>),
-    /// No live task has it; this is the last one that ended, as long as the history remembers it.
+    /// The task has ended, and no other task has the key. This is the end of the last task of the key or id, while the history remembers
+    /// it.
     Ended(Ended),
-    /// Nothing known.
+    /// The store has neither a task nor the end of one.
     Absent,
 }
 
-/// A task's position in the order of time: (`due_at`, `put_seq`). A scan goes on behind it.
+/// A task's position in the order of time: (`due_at`, `put_seq`). A scan can go on behind such a position.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct DueKey {
     /// The task's `due_at`.
@@ -228,35 +234,36 @@ pub struct DueKey {
 }
 
 impl DueKey {
-    /// Before every task: no task has `put_seq` 0.
+    /// The due key before every task: no task has `put_seq` 0.
     pub const START: Self = Self { due_at: Timestamp::EPOCH, put_seq: Seq::ZERO };
 
-    /// The position of `task`.
+    /// Returns the due key of `task`.
     #[must_use]
     pub fn of(task: &Task) -> Self {
         Self { due_at: task.due_at, put_seq: task.put_seq }
     }
 }
 
-/// The tasks that a list wants. The engine decides whether a task is scheduled or ready: the store filters by `due_at` only.
+/// The tasks that a list wants. The engine decides whether a task is scheduled, ready or leased. The store filters by queue, by `due_at`,
+/// and by whether the task is dead.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Filter {
     /// Tasks of this queue.
     pub queue: QueueName,
-    /// Due at or after.
+    /// The earliest `due_at`, itself included.
     pub due_from: Timestamp,
-    /// Due at or before.
+    /// The latest `due_at`, itself included.
     pub due_to: Timestamp,
-    /// Whether dead tasks are wanted, or those that are not dead.
+    /// `true`: only dead tasks are wanted. `false`: only tasks that are not dead are wanted.
     pub dead: bool,
 }
 
-/// Which tasks are counted, and by what.
+/// A question how many tasks are due in each bucket: which tasks are counted, and the buckets.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DueHistogram {
-    /// Tasks of this queue; `None`: of all.
+    /// Only tasks of this queue are counted; `None`: tasks of all queues.
     pub queue: Option<QueueName>,
-    /// Due later than this.
+    /// Only tasks that are due later than this instant are counted.
     pub after: Timestamp,
     /// Where the first bucket begins.
     pub from: Timestamp,
@@ -264,25 +271,26 @@ pub struct DueHistogram {
     pub grid: Grid,
 }
 
-/// The buckets of a due histogram or a forecast: where each ends, counted from the begin of the first.
+/// The buckets of a due histogram or a forecast: where each bucket ends, counted from the beginning of the first bucket.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Grid {
     /// Buckets of one length.
     Even {
-        /// The length of a bucket, milliseconds, at least 1.
+        /// The length of a bucket (ms), at least 1.
         width_ms: u64,
         /// The number of buckets.
         buckets: usize,
     },
     /// Buckets of different lengths.
     Ends(
-        /// The end of each bucket, milliseconds after the begin of the first, rising. The end itself is in the next bucket.
+        /// The end of each bucket, counted from the beginning of the first bucket (ms), in rising order. The end itself belongs to the next
+        /// bucket.
         Arc<[u64]>,
     ),
 }
 
 impl Grid {
-    /// The number of buckets.
+    /// Returns the number of buckets.
     #[must_use]
     pub fn buckets(&self) -> usize {
         match self {
@@ -291,7 +299,8 @@ impl Grid {
         }
     }
 
-    /// The bucket that has the instant this long after the begin of the first, milliseconds.
+    /// Returns the index of the bucket that contains the instant `after_ms` (ms) after the beginning of the first bucket; `None`: no bucket
+    /// contains it.
     #[must_use]
     pub fn bucket(&self, after_ms: u64) -> Option<usize> {
         let index = match self {
@@ -301,7 +310,8 @@ impl Grid {
         (index < self.buckets()).then_some(index)
     }
 
-    /// The end of a bucket, milliseconds after the begin of the first; of a bucket that is not there, that of the last.
+    /// Returns the end of a bucket, counted from the beginning of the first bucket (ms). Beyond the last bucket, returns the end of the
+    /// last one.
     #[must_use]
     pub fn end_ms(&self, bucket: usize) -> u64 {
         match self {
@@ -313,7 +323,7 @@ impl Grid {
         }
     }
 
-    /// The length of all buckets together, milliseconds.
+    /// Returns the length of all buckets together (ms).
     #[must_use]
     pub fn length_ms(&self) -> u64 {
         self.end_ms(usize::MAX)
@@ -321,7 +331,7 @@ impl Grid {
 }
 
 impl DueHistogram {
-    /// Which bucket has this instant.
+    /// Returns the index of the bucket in which a task with this due time is counted; `None`: the task is not counted.
     #[must_use]
     pub fn bucket(&self, due_at: Timestamp) -> Option<usize> {
         if due_at <= self.after || due_at < self.from {
@@ -330,15 +340,15 @@ impl DueHistogram {
         self.grid.bucket(due_at.ms_since(self.from))
     }
 
-    /// The place behind which all counted tasks are.
+    /// Returns a due key that is before all counted tasks.
     #[must_use]
     pub fn start(&self) -> DueKey {
-        // Tasks that are due at `after` itself do not count: any number of tasks may be due at one instant.
+        // Tasks that are due at `after` itself are not counted. So the due key is behind all of them, however many there are.
         let after = DueKey { due_at: self.after, put_seq: Seq(u64::MAX) };
         after.max(DueKey { due_at: self.from, put_seq: Seq::ZERO })
     }
 
-    /// The last instant of the last bucket.
+    /// Returns the last instant of the last bucket.
     #[must_use]
     pub fn end(&self) -> Timestamp {
         self.from.saturating_plus_ms(self.grid.length_ms().saturating_sub(1))
@@ -350,6 +360,6 @@ impl DueHistogram {
 pub struct Page {
     /// The tasks, in order.
     pub tasks: Vec<Arc<Task>>,
-    /// Where to go on; `None` if there is nothing behind.
+    /// The due key behind which the next page begins; `None`: there are no more tasks.
     pub next: Option<DueKey>,
 }

@@ -1,4 +1,4 @@
-//! The settings of a queue, as its owner configured them. They stay when the queue's tasks are gone.
+//! The settings of a queue, as its owner configured them. The settings stay when the queue has no tasks any more.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::schedule::ScheduleRecord;
 use crate::task::Retry;
 use crate::time::Timestamp;
 
-/// How a queue hands its tasks out. A field that is `None` has no limit, or the server's default.
+/// How a queue hands its tasks out. A field that is `None` means no limit, or the server's default.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct QueueSettings {
     /// The largest number of tasks that workers have at one time, at least 1.
@@ -17,17 +17,17 @@ pub struct QueueSettings {
     pub max_in_flight_per_group: Option<u64>,
     /// How many deliveries may begin in a period.
     pub rate: Option<Rate>,
-    /// The largest number of live tasks. A put that would exceed it is refused.
+    /// The largest number of live tasks. A call that would exceed this limit is refused.
     pub max_backlog: Option<u64>,
     /// The lease duration if the worker names none (ms).
     pub default_lease_ms: Option<u64>,
-    /// How often and how soon a task is tried again, if the task itself does not say so.
+    /// How often and how soon a task is tried again, if the task has no retry policy of its own.
     pub retry: Option<Retry>,
-    /// How long it is remembered that a task has ended.
+    /// How long the engine remembers that a task has ended.
     pub history: Option<Retention>,
 }
 
-/// A bucket of tokens: it holds `burst`, each delivery takes one, and `tasks` come back in each `per_ms`.
+/// A token bucket: the bucket holds at most `burst` tokens, each delivery takes one token, and `tasks` tokens come back in each `per_ms`.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Rate {
     /// Deliveries per period, at least 1.
@@ -38,29 +38,30 @@ pub struct Rate {
     pub burst: u64,
 }
 
-/// How long ended tasks are remembered: until either limit is reached.
+/// How long ended tasks are remembered: until either of the two limits is reached.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Retention {
-    /// The longest time (ms).
+    /// The longest time for which an ended task is remembered (ms).
     pub keep_ms: u64,
-    /// The number of ended tasks that are remembered, the last ones.
+    /// The largest number of ended tasks that are remembered. The oldest are forgotten first.
     pub keys: u64,
 }
 
-/// The durable record of a queue: its settings, and whether it is held.
+/// The durable record of a queue: its settings, its pause, and whether the queue drains.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct QueueRecord {
     /// How the queue hands its tasks out.
     pub settings: QueueSettings,
-    /// Nothing is leased before this instant; [`Timestamp::MAX`]: until it is resumed.
+    /// Lease calls get no task before this instant; [`Timestamp::MAX`]: until the queue is resumed. `None`: there is no pause.
     pub paused_until: Option<Timestamp>,
-    /// No task is added; workers finish the tasks that are there.
+    /// Whether the queue drains: puts and schedules add no task, and workers finish the tasks of the queue. An import or a redrive may
+    /// still add a task.
     pub draining: bool,
 }
 
 impl QueueSettings {
-    /// Returns the setting that is not allowed, if there is one. A limit or a rate of 0 would hold tasks for ever, and a pause says that
-    /// more clearly.
+    /// Returns a text that names the first setting that is not allowed; `None`: all settings are allowed. A limit or a rate of 0 is not
+    /// allowed: it would hold tasks for ever, and a pause does the same more clearly.
     #[must_use]
     pub fn mistake(&self) -> Option<&'static str> {
         let none = |limit: Option<u64>| limit == Some(0);
@@ -78,19 +79,19 @@ impl QueueSettings {
 }
 
 impl QueueRecord {
-    /// Whether the record says anything. If not, it need not be kept.
+    /// Whether the record has only default values. Such a record need not be kept.
     #[must_use]
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
 
-    /// When the pause ends that is in force at this instant.
+    /// Returns when the pause that is in force at `now` ends; `None`: no pause is in force at `now`.
     #[must_use]
     pub fn pause_end(&self, now: Timestamp) -> Option<Timestamp> {
         self.paused_until.filter(|&until| now < until)
     }
 
-    /// Whether the queue is paused at this instant.
+    /// Whether the queue is paused at `now`.
     #[must_use]
     pub fn is_paused(&self, now: Timestamp) -> bool {
         self.pause_end(now).is_some()
@@ -108,7 +109,7 @@ pub enum RuleName {
     Job(u64),
 }
 
-/// A configured record, as engine and store exchange it.
+/// The record of a queue, of a schedule or of a job, as engine and store exchange it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Rule {
     /// The record of a queue.

@@ -7,8 +7,8 @@ pub const SHARDS_MAX: u32 = 1_024;
 
 /// A shard of a data set: its number, and the number of shards. The number of shards never changes.
 ///
-/// The ids of a shard's tasks leave its number as the remainder when they are divided by the number of shards. So an id names its
-/// shard, and so does a lease token, because it carries the id. With one shard, ids are 1, 2, 3 and so on.
+/// The id of a task, divided by the number of shards, leaves the number of the task's shard as the remainder. So an id names its shard. A
+/// lease token names the shard too, because the token carries the id. With one shard, ids are 1, 2, 3 and so on.
 ///
 /// ```
 /// use tickwheel_engine::ShardId;
@@ -25,29 +25,30 @@ pub struct ShardId {
 }
 
 impl ShardId {
-    /// The shard of a data set that has one.
+    /// The only shard of a data set that has one shard.
     pub const ONLY: Self = Self { number: 0, count: 1 };
 
-    /// Shard `number` of `count`, counted from 0; `None` if there is no such shard, or `count` is above [`SHARDS_MAX`].
+    /// Returns shard `number` (from 0) of `count` shards. Returns `None` if `number` is not below `count`, or if `count` is above
+    /// [`SHARDS_MAX`].
     #[must_use]
     pub const fn new(number: u32, count: u32) -> Option<Self> {
         if number < count && count <= SHARDS_MAX { Some(Self { number, count }) } else { None }
     }
 
-    /// The shard that gives out this id, in a data set of `count` shards; `None` if no data set has that many.
+    /// Returns the shard that gives out `id` in a data set of `count` shards. Returns `None` if `count` is 0 or above [`SHARDS_MAX`].
     #[must_use]
     pub fn of_id(id: u64, count: u32) -> Option<Self> {
         let number = id.checked_rem(u64::from(count))?;
         Self::new(u32::try_from(number).ok()?, count)
     }
 
-    /// The shard's number, from 0.
+    /// Returns the shard's number, from 0.
     #[must_use]
     pub const fn number(self) -> u32 {
         self.number
     }
 
-    /// How many shards the data set has.
+    /// Returns how many shards the data set has.
     #[must_use]
     pub const fn count(self) -> u32 {
         self.count
@@ -59,7 +60,7 @@ impl ShardId {
         Self::of_id(id, self.count) == Some(self)
     }
 
-    /// The lowest id of the shard that is not below `least`.
+    /// Returns the lowest id of the shard that is not below `least`.
     #[must_use]
     pub fn first_id(self, least: u64) -> u64 {
         let (number, count) = (u64::from(self.number), u64::from(self.count));
@@ -67,7 +68,7 @@ impl ShardId {
         if above == 0 { least } else { least + count - above }
     }
 
-    /// The id that the shard gives out after this one.
+    /// Returns the id that the shard gives out after `id`.
     #[must_use]
     pub fn id_after(self, id: u64) -> u64 {
         id + u64::from(self.count)

@@ -1,7 +1,9 @@
-//! Numbers by which the organs name a task in memory and its queue.
+//! Numbers that name a task in memory and a queue inside the engine.
 
-/// The place of a task in memory, valid until the task leaves it. [`Residence`](crate::residence::Residence) gives it out.
+/// The number of a task's entry in memory, valid until the entry leaves memory. [`Residence`](crate::residence::Residence) gives the number
+/// out.
 pub(crate) type Slot = u32;
 
-/// The number of a queue while it is there. [`Dispatch`](crate::dispatch::Dispatch) gives it out.
+/// The number of a queue inside the engine, valid while the engine has the queue. [`Dispatch`](crate::dispatch::Dispatch) gives the number
+/// out.
 pub(crate) type QueueNo = u32;

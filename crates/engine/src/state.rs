@@ -1,24 +1,25 @@
 //! [`EngineState`]: what an engine keeps beside tasks and rules.
 
-/// The state of an engine beside tasks and rules: which ids it may have given out, and which of them owners use as keys. Only the engine
-/// understands it. A store keeps its bytes, and hands them to the next owner.
+/// The state of an engine beside tasks and rules: which ids the engine may have given out, and which numbers may be keys that owners of
+/// tasks chose. Only the engine reads the state. A store keeps the bytes of the state, and hands them to the next owner of the shard.
 ///
-/// A state only grows. [`join`](Self::join) makes of two states the one that has both.
+/// A state only grows. [`join`](Self::join) adds another state to this state.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct EngineState {
-    /// Ids below this one may have been given out. A new owner starts here.
+    /// All ids that may have been given out are below this number, and a new owner of the shard continues from this number. A multiple of
+    /// 2^20 says that the shard has given out no id of its own: all ids below it belong to another store.
     pub(crate) ids_reserved: u64,
-    /// Ids that owners may have used as keys, in decimal. The decimal of any other id is no owner's key.
+    /// Ids whose decimal form may be a key that an owner chose. The decimal form of a new id that is not in the set is no owner's key.
     pub(crate) own_numbers: OwnNumbers,
 }
 
-/// The bytes are no state of an engine.
+/// The error for bytes that are not the state of an engine.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("not the state of an engine, or that of a later release")]
 pub struct NotAState;
 
 impl EngineState {
-    /// The bytes to keep.
+    /// Returns the bytes that a store keeps.
     #[must_use]
     pub fn to_bytes(self) -> [u8; 16] {
         let (ids, numbers) = self.parts();
@@ -28,41 +29,44 @@ impl EngineState {
         bytes
     }
 
-    /// The state that [`to_bytes`](Self::to_bytes) wrote.
+    /// Reads a state from the bytes that [`to_bytes`](Self::to_bytes) wrote.
     ///
     /// # Errors
-    /// [`NotAState`].
+    /// [`NotAState`] if there are not exactly 16 bytes.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, NotAState> {
         let ([ids, numbers], []) = bytes.as_chunks::<8>() else { return Err(NotAState) };
         Ok(Self::from_parts(u64::from_le_bytes(*ids), u64::from_le_bytes(*numbers)))
     }
 
-    /// Takes another state in.
+    /// Adds `other` to this state: takes the higher limit of the ids, and the numbers of both states.
     pub fn join(&mut self, other: Self) {
         let Self { ids_reserved, own_numbers } = other;
         self.ids_reserved = self.ids_reserved.max(ids_reserved);
         self.own_numbers.0 |= own_numbers.0;
     }
 
-    /// Some records are lost: any number may be the key of a lost task.
+    /// Marks every number as a possible key of an owner. A salvage needs this when records are lost, because any number may be the key of a
+    /// lost task.
     pub fn forget_numbers(&mut self) {
         self.own_numbers = OwnNumbers(u64::MAX);
     }
 
-    /// Some records are lost: ids up to `known`, and `more` behind them, may have been given out.
+    /// Moves the limit of the ids up when records are lost: `more` ids behind `known`, or behind the present limit if it is higher, may
+    /// have been given out.
     pub fn pass_ids(&mut self, known: u64, more: u64) {
-        // The number must be odd: even numbers say that the shard has given out no id of its own.
+        // The number is made odd. An even number may be a multiple of 2^20, and such a multiple says that the shard has given out no id of
+        // its own.
         self.ids_reserved = self.ids_reserved.max(known).saturating_add(more) | 1;
     }
 
-    /// The two numbers of the state, for the records of directories before format 6 and for tests.
+    /// Makes a state from its two numbers. Only tests and the reader of directories before format 6 call this function.
     #[doc(hidden)]
     #[must_use]
     pub const fn from_parts(ids_reserved: u64, own_numbers: u64) -> Self {
         Self { ids_reserved, own_numbers: OwnNumbers(own_numbers) }
     }
 
-    /// The numbers of [`from_parts`](Self::from_parts).
+    /// Returns the two numbers that [`from_parts`](Self::from_parts) takes.
     #[doc(hidden)]
     #[must_use]
     pub const fn parts(self) -> (u64, u64) {
@@ -70,18 +74,18 @@ impl EngineState {
     }
 }
 
-/// Bitmap of the lengths, in binary digits, of the numbers that owners used as keys. A generated id with a length that is absent needs no
-/// look-up.
+/// A set of the lengths (in binary digits) of the numbers that owners used as keys, one bit for each length. A generated id needs no
+/// look-up if its length is not in the set.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct OwnNumbers(u64);
 
 impl OwnNumbers {
-    /// Whether this number may be a key of an owner.
+    /// Whether an owner may have used a number of the same length as a key.
     pub(crate) fn has(self, number: u64) -> bool {
         self.0 & Self::length(number) != 0
     }
 
-    /// Adds a number.
+    /// Adds the length of a number to the set.
     pub(crate) fn insert(&mut self, number: u64) {
         self.0 |= Self::length(number);
     }
@@ -123,7 +127,8 @@ mod tests {
         assert_eq!(state.parts(), (100, 0b111));
         state.pass_ids(7, 1_000);
         assert_eq!(state.parts().0, 1_101);
-        // A multiple of 2^20 would say that ids of an import are laid aside and may be given to its tasks.
+        // A multiple of 2^20 would say that all ids below it belong to another store. An import could then give these ids to its tasks a
+        // second time.
         for (reserved, known) in [(0, 0), (1 << 20, 7), (5 << 20, 6 << 20), (1_001, 1_000)] {
             let mut state = EngineState::from_parts(reserved, 0);
             state.pass_ids(known, 1 << 32);

@@ -1,4 +1,4 @@
-//! [`Tasks`]: the changes of a task, wherever it is and whichever worker has it.
+//! [`Tasks`]: the changes of a task, whether the task waits, is ready, is leased or is dead.
 
 mod change;
 mod evict;
@@ -16,10 +16,11 @@ use crate::time::Now;
 
 pub(crate) use self::lease_end::revoke;
 
-/// The organs that a change of a task may touch: the verbs of owners and workers work with these, and so does time.
+/// The parts of the engine that a change of a task may touch. The calls of owners and workers use these parts, and the passing of time does
+/// too.
 ///
-/// A change of one task numbers and writes it ([`Ledger`]), keeps it in memory where it stands now ([`Residence`]), counts it in its queue and
-/// moves it in the line ([`Dispatch`]), and may set its schedule going ([`Recurrence`]).
+/// The [`Ledger`] numbers a change and puts it into the write batch. The [`Residence`] keeps the task in memory. The [`Dispatch`] counts
+/// the task in its queue and moves it in the line. The [`Recurrence`] lets the schedule of the task go on.
 pub(crate) struct Tasks<'a> {
     pub(crate) config: &'a EngineConfig,
     pub(crate) secret: &'a [u8; 16],
@@ -32,12 +33,12 @@ pub(crate) struct Tasks<'a> {
 }
 
 impl Tasks<'_> {
-    /// The part that hands tasks out.
+    /// Returns the part that hands tasks out to workers.
     pub(crate) fn delivery(&mut self) -> Delivery<'_> {
         Delivery { dispatch: self.dispatch, residence: self.residence, ledger: self.ledger, now: self.now }
     }
 
-    /// Makes changes that have to be durable as a whole or not at all.
+    /// Runs `act`. The changes that `act` makes become durable all together or not at all.
     pub(crate) fn together<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> T {
         let outer = self.ledger.begin_together();
         let done = act(self);

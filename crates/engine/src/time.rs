@@ -1,10 +1,11 @@
-//! Instants as the engine sees them: arguments that are only compared and added.
+//! Instants and clock values. The engine reads no clock: its callers pass in the values, and the engine only compares and adds them.
 
 use core::fmt;
 
 /// A wall instant: milliseconds since the Unix epoch, UTC, never negative.
 ///
-/// Tasks are due at a `Timestamp`. It is a promise to a person, so it survives restarts and clock steps unchanged.
+/// Tasks are due at a `Timestamp`. Restarts and clock steps do not change the due time of a task, because the owner of the task relies on
+/// it.
 ///
 /// ```
 /// use tickwheel_engine::Timestamp;
@@ -16,42 +17,42 @@ use core::fmt;
 pub struct Timestamp(i64);
 
 impl Timestamp {
-    /// The Unix epoch; earlier than every task.
+    /// The Unix epoch. No task is due earlier.
     pub const EPOCH: Self = Self(0);
-    /// The last instant there is; nothing can be due then, see [`Timestamp::plus_ms`].
+    /// The last possible instant, about 292 million years after the Unix epoch.
     pub const MAX: Self = Self(i64::MAX);
 
-    /// The instant `ms` milliseconds after the Unix epoch; `None` before it.
+    /// Returns the instant `ms` milliseconds after the Unix epoch; `None` if `ms` is negative.
     #[must_use]
     pub const fn from_ms(ms: i64) -> Option<Self> {
         if ms < 0 { None } else { Some(Self(ms)) }
     }
 
-    /// Milliseconds since the Unix epoch.
+    /// Returns the milliseconds since the Unix epoch.
     #[must_use]
     pub const fn as_ms(self) -> i64 {
         self.0
     }
 
-    /// The milliseconds as a wheel tick. Exact: a `Timestamp` is never negative.
+    /// Returns the milliseconds since the Unix epoch as a wheel tick. The conversion is exact, because a `Timestamp` is never negative.
     #[must_use]
     pub const fn as_tick(self) -> u64 {
         self.0.unsigned_abs()
     }
 
-    /// The instant `ms` later, or `None` where time ends.
+    /// Returns the instant `ms` milliseconds later; `None` if that is after [`Timestamp::MAX`].
     #[must_use]
     pub fn plus_ms(self, ms: u64) -> Option<Self> {
         self.0.checked_add_unsigned(ms).map(Self)
     }
 
-    /// The instant `ms` later, or [`Timestamp::MAX`] where time ends.
+    /// Returns the instant `ms` milliseconds later, at most [`Timestamp::MAX`].
     #[must_use]
     pub fn saturating_plus_ms(self, ms: u64) -> Self {
         self.plus_ms(ms).unwrap_or(Self::MAX)
     }
 
-    /// As RFC 3339 in UTC with three decimals, such as `2030-03-12T06:30:00.250Z`.
+    /// Returns the instant as text by RFC 3339, in UTC with three decimals, such as `2030-03-12T06:30:00.250Z`.
     #[must_use]
     pub fn to_utc(self) -> String {
         let (days, ms) = (self.0 / 86_400_000, self.0 % 86_400_000);
@@ -60,15 +61,15 @@ impl Timestamp {
         format!("{year:04}-{month:02}-{day:02}T{h:02}:{m:02}:{s:02}.{:03}Z", ms % 1_000)
     }
 
-    /// Milliseconds from `earlier` to `self`; 0 if `earlier` is later.
+    /// Returns the milliseconds from `earlier` to `self`; 0 if `earlier` is later.
     #[must_use]
     pub fn ms_since(self, earlier: Self) -> u64 {
         u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0)
     }
 }
 
-/// Year, month and day of a day that is counted from 1970-01-01. Years are counted from a 1st of March, so that a leap day comes last, and in
-/// eras of 400, which are all as long (Howard Hinnant, "chrono-compatible low-level date algorithms").
+/// Returns year, month and day of a day that is counted from 1970-01-01. The computation counts years from 1 March, so that a leap day
+/// comes last, and in eras of 400 years, which all have the same length (Howard Hinnant, "chrono-compatible low-level date algorithms").
 fn civil(days: i64) -> (i64, i64, i64) {
     const ERA_DAYS: i64 = 146_097;
     let days = days + 719_468;
@@ -87,14 +88,14 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// Both clocks at one moment. The driver reads them; the engine only compares.
+/// Both clocks at one moment. The caller of the engine reads the clocks. The engine only compares and adds the values.
 ///
-/// `mono_ns` never goes back while the process lives and runs leases. `wall` is what the clock guard believes and may go
-/// back; it decides what is due. `wall_sub_ns` is what rounding `wall` down to the millisecond cut off, so that a
-/// deadline counted from now can be rounded up.
+/// `mono_ns` never goes back while the process runs, and leases end by this clock. `wall` is the believed wall clock. `wall` may go back,
+/// and decides which tasks are due. `wall_sub_ns` is the part of a millisecond (ns) that rounding cut off from `wall`. With this part, a
+/// deadline that is counted from now can be rounded up.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Now {
-    /// Nanoseconds on the monotonic clock, from an origin of the driver's choosing.
+    /// Nanoseconds on the monotonic clock, from an origin that the caller chooses.
     pub mono_ns: u64,
     /// The wall instant, rounded down to the millisecond.
     pub wall: Timestamp,
@@ -103,32 +104,33 @@ pub struct Now {
 }
 
 impl Now {
-    /// Both clocks at this millisecond.
+    /// Returns a moment at which both clocks show this millisecond.
     #[cfg(test)]
     pub(crate) fn at_ms(ms: u64) -> Self {
         let wall = Timestamp::EPOCH.saturating_plus_ms(ms);
         Self { mono_ns: ms * 1_000_000, wall, wall_sub_ns: 0 }
     }
 
-    /// Monotonic milliseconds, rounded down: nothing is due before its millisecond has begun.
+    /// Returns the monotonic clock in milliseconds, rounded down, so that nothing is due before its millisecond has begun.
     #[must_use]
     pub const fn mono_tick(self) -> u64 {
         self.mono_ns / 1_000_000
     }
 
-    /// The first wall millisecond that is at least `delay_ms` after this moment; `None` where time ends.
+    /// Returns the first millisecond of the wall clock that is at least `delay_ms` after this moment; `None` if that is after
+    /// [`Timestamp::MAX`].
     #[must_use]
     pub fn due_after(self, delay_ms: u64) -> Option<Timestamp> {
         let up = u64::from(self.wall_sub_ns > 0);
         self.wall.plus_ms(delay_ms.checked_add(up)?)
     }
 
-    /// The first monotonic millisecond that is not before the wall clock shows `at`, if both clocks run alike from this
-    /// moment on; saturating. An instant that is over counts as this moment.
+    /// Returns the first millisecond of the monotonic clock that is not before the wall clock shows `at`, if both clocks run at the same
+    /// speed from this moment on. For an instant in the past, returns this moment, rounded up. The result is at most `u64::MAX`.
     ///
-    /// The parts of a millisecond that the two clocks show differ. So a worker who is told an instant of the wall clock
-    /// gets the monotonic deadline that belongs to that very instant: two ends that are rounded up apart differ by up to a
-    /// millisecond, in either direction.
+    /// The two clocks are at different parts of their milliseconds. If the end of a lease were rounded up on each clock by itself, the two
+    /// ends could differ by up to a millisecond, in either direction. So the monotonic deadline is computed from the very wall-clock
+    /// instant that the worker is told.
     #[must_use]
     pub fn mono_deadline(self, at: Timestamp) -> u64 {
         let wall_ns = i128::from(self.wall.as_ms()) * 1_000_000 + i128::from(self.wall_sub_ns);
@@ -138,16 +140,16 @@ impl Now {
     }
 }
 
-/// The number of one change of the shard. It rises by one with each change, over all restarts, and is the order of truth:
-/// of two records of one task the one with the higher `Seq` is right.
+/// The number of one change of the shard. The number rises by one with each change, also across restarts. Of two records of one task the
+/// one with the higher `Seq` is right.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Seq(pub u64);
 
 impl Seq {
-    /// Before the first change.
+    /// The number before the first change.
     pub const ZERO: Self = Self(0);
 
-    /// The number after this one.
+    /// Returns the next number.
     #[must_use]
     pub const fn next(self) -> Self {
         Self(self.0 + 1)
@@ -160,7 +162,7 @@ impl fmt::Display for Seq {
     }
 }
 
-/// The number of one ownership of a shard; each `Acquire` gets a higher one. A store refuses commits of an older epoch.
+/// The number of one ownership of a shard. Each `Acquire` gets a higher number. A store refuses commits of an older epoch.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Epoch(pub u32);
 
@@ -204,11 +206,11 @@ mod tests {
         let at = |ms| Timestamp::from_ms(ms).expect("not negative");
         assert_eq!(now(5_000_000, 7, 0).mono_deadline(at(17)), 15);
         assert_eq!(now(5_000_001, 7, 0).mono_deadline(at(17)), 16);
-        // The wall clock has shown a part of its millisecond, so less is left.
+        // The wall clock is already 1 ns or 2 ns into its millisecond, so less time is left.
         assert_eq!(now(5_000_001, 7, 1).mono_deadline(at(17)), 15);
         assert_eq!(now(5_000_001, 7, 2).mono_deadline(at(17)), 15);
         assert_eq!(now(5_000_002, 7, 1).mono_deadline(at(17)), 16);
-        // An instant that has passed counts as the next whole millisecond.
+        // For an instant that has passed, the deadline is the next whole millisecond.
         assert_eq!(now(5_000_001, 7, 0).mono_deadline(at(3)), 6);
         assert_eq!(
             now(u64::MAX, 0, 0).mono_deadline(Timestamp::MAX),
@@ -217,8 +219,9 @@ mod tests {
         assert_eq!(now(5_999_999, 0, 0).mono_tick(), 5);
     }
 
-    /// A worker was told that its lease ends at an instant of the wall clock. The lease was kept until an instant of the monotonic clock,
-    /// and each was rounded up for itself. Where the wall clock showed more of its millisecond than the other, the lease ended too early.
+    /// Checks a bug that was mended: a lease could end before the instant that its worker was told. The end by the wall clock and the end
+    /// by the monotonic clock were each rounded up separately. If the wall clock was further into its millisecond than the monotonic clock,
+    /// the lease ended too early.
     #[test]
     fn what_is_kept_is_never_shorter_than_what_is_told() {
         let parts = [0, 1, 2, 460_000, 499_999, 500_000, 540_000, 999_998, 999_999];
@@ -228,7 +231,7 @@ mod tests {
                     let begin = now(9_000_000 + mono_sub_ns, 40, wall_sub_ns as u32);
                     let told = begin.due_after(length_ms).expect("time goes on");
                     let kept = begin.mono_deadline(told);
-                    // Both clocks run alike until the lease is over: then the wall clock shows this.
+                    // Both clocks run at the same speed until the lease is over. `shown_ns` is what the wall clock shows then.
                     let passed_ns = kept * 1_000_000 - begin.mono_ns;
                     let shown_ns = 40_000_000 + wall_sub_ns + passed_ns;
                     let told_ns = told.as_tick() * 1_000_000;

@@ -1,4 +1,5 @@
-//! Lease tokens: the proof of a lease. They are signed, so that a token that was never issued is told from one that ended.
+//! Lease tokens: the proof of a lease. Tokens are signed, so that the engine can tell a token that was never issued from the token of an
+//! ended lease.
 
 use core::fmt;
 use core::hash::Hasher;
@@ -9,9 +10,9 @@ use crate::task::LeaseNo;
 
 /// The identity of a lease for the engine: the task and the lease number. As text: 32 characters of `[A-Za-z0-9_-]`, opaque to workers.
 ///
-/// The text carries a signature (SipHash-2-4 under the shard's secret, over id and number). It prevents that an honest worker hits another
-/// worker's lease by accident, and makes forging a token a guess at 64 bits. It is no defence against an attacker who can read the data
-/// directory.
+/// The text carries a signature (SipHash-2-4 under the shard's secret, over id and number). The signature keeps an honest worker from using
+/// another worker's lease by accident. To forge a token, an attacker has to guess 64 bits. The signature is no defence against an attacker
+/// who can read the data directory.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Token {
     id: u64,
@@ -19,34 +20,34 @@ pub struct Token {
     mac: u64,
 }
 
-/// A text that is not a token, not even an old one.
+/// The error for a text that does not have the form of a token.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("not a lease token")]
 pub struct NotAToken;
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-/// 24 bytes as text, 6 bits in each character.
+/// The length of a token as text: 24 bytes, 6 bits in each character.
 const TEXT_BYTES: usize = 32;
 
 impl Token {
-    /// Signs the lease `no` of task `id`.
+    /// Makes a signed token for the lease `no` of task `id`.
     pub(crate) fn issue(secret: &[u8; 16], id: u64, no: LeaseNo) -> Self {
         Self { id, no, mac: sign(secret, id, no) }
     }
 
-    /// The task and lease it speaks for, if it was issued under `secret`.
+    /// Returns the task id and the lease number of the token, if the token was issued under `secret`.
     pub(crate) fn verify(self, secret: &[u8; 16]) -> Option<(u64, LeaseNo)> {
         (self.mac == sign(secret, self.id, self.no)).then_some((self.id, self.no))
     }
 
-    /// The id of the task that the token claims. It names the shard to ask, see [`ShardId::of_id`](crate::ShardId::of_id); only that shard
-    /// can say whether the token is genuine.
+    /// Returns the task id that the token claims. The id names the shard to ask, see [`ShardId::of_id`](crate::ShardId::of_id). Only that
+    /// shard can say whether the token is genuine.
     #[must_use]
     pub fn task_id(self) -> u64 {
         self.id
     }
 
-    /// Reads a token's text.
+    /// Reads a token from its text.
     ///
     /// # Errors
     /// [`NotAToken`] for any text that does not have the form that [`Display`](fmt::Display) writes.

@@ -1,6 +1,6 @@
-//! The verbs: the operations of owners and workers on tasks. Each is decided here, at one point in the order of all changes.
+//! The verbs: the operations of owners and workers on tasks. Each verb is decided in one step, between the changes of other steps.
 //!
-//! A verb works with [`Tasks`](crate::tasks::Tasks). It answers its call, or says which look-up it needs first.
+//! A verb works with [`Tasks`](crate::tasks::Tasks). A verb answers its call, or says which look-up it needs first.
 
 mod admit;
 mod by_id;

@@ -1,4 +1,4 @@
-//! Moving a virtual clock, wake by wake.
+//! Moves a virtual clock from wake to wake.
 
 use std::time::Duration;
 
@@ -16,10 +16,10 @@ pub enum AdvanceError {
     /// Another call moves the clock.
     #[error("the clock is being moved by another call; wait for its answer")]
     Busy,
-    /// The target is farther than time goes.
+    /// The target is later than the last instant of a virtual clock.
     #[error("the clock cannot go beyond {limit_ms} ms after 1970")]
     TooFar {
-        /// The last millisecond it can show.
+        /// The last instant that the clock can be moved to (ms after 1970).
         limit_ms: i64,
     },
     /// The queue failed. This is not the caller's mistake.
@@ -27,10 +27,11 @@ pub enum AdvanceError {
     Unavailable(#[from] Unavailable),
 }
 
-/// The last instant a virtual clock goes to: the end of the year 9999, what RFC 3339 can write.
+/// The last instant that is accepted as the target of a move of a virtual clock (ms after 1970): the end of the year 9999. RFC 3339 cannot
+/// write a later year.
 pub const VIRTUAL_END_MS: i64 = 253_402_300_799_999;
 
-/// A move under way.
+/// A move of a virtual clock that is under way.
 #[derive(Debug)]
 pub(crate) struct Advance {
     goal: Goal,
@@ -40,11 +41,12 @@ pub(crate) struct Advance {
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Goal {
-    /// By this much from where the clock stands when the move begins.
+    /// This much later than the clock shows when the move begins.
     By(Duration),
-    /// To this instant.
+    /// This instant.
     To(Timestamp),
-    /// To the first instant at which something fires, at most to this one. If nothing is left to fire, the clock stays.
+    /// The first instant at which something fires, but no later than the given limit. If nothing is left to fire, the clock moves to the
+    /// limit. If the limit is [`Timestamp::MAX`], the clock stays then.
     NextFire(Timestamp),
 }
 
@@ -55,14 +57,14 @@ enum State {
     Written,
 }
 
-/// The next step of a move, once the shard is idle.
+/// The next step of a move. The shard is idle before each step.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Next {
-    /// Move the clock by this much and let the engine look at it.
+    /// Move the clock by this much, and let the engine handle what is due.
     Move(Duration),
-    /// The clock has arrived: have the time written down.
+    /// The clock has arrived: the store has to write the time down.
     WriteDown,
-    /// The time is written down too.
+    /// The time is written down too, so the caller gets its answer.
     Arrived,
 }
 
@@ -100,9 +102,9 @@ impl Advance {
         Next::Move(wait.map_or(left, |wait| wait.min(left)))
     }
 
-    /// Tells the mover where the clock has arrived, or why it was not moved.
+    /// Tells the caller where the clock has arrived, or why the clock was not moved.
     pub(crate) fn answer(self, arrived: Result<Timestamp, AdvanceError>) {
-        // The caller may have gone.
+        // A caller that dropped its receiver gets no answer.
         let _ = self.reply.send(arrived);
     }
 

@@ -1,4 +1,4 @@
-//! Tells the engine when cron expressions fire. The engine knows no time zones.
+//! Tells the engine when cron expressions fire. The engine has no time zones and cannot compute these instants.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,17 +7,17 @@ use tickwheel_engine::{Effect, Engine, Input, InstantFound, InstantWanted, Now, 
 
 use crate::cron::{Cron, CronError};
 
-/// How many expressions are kept at one time; each takes some kilobytes.
+/// The largest number of parsed expressions in memory (some kilobytes each). When it is reached, all of them are dropped.
 const KNOWN_MAX: usize = 1_000;
 
-/// The expressions that were asked about lately.
+/// The parsed cron expressions that the engine asked about lately.
 #[derive(Debug, Default)]
 pub(crate) struct Calendar {
     known: HashMap<(Arc<str>, Arc<str>), Cron>,
 }
 
 impl Calendar {
-    /// Answers the questions of the engine until it has no more.
+    /// Takes the questions of the engine out of `effects` and gives the engine the answers, until the engine has no more questions.
     pub(crate) fn answer(&mut self, engine: &mut Engine, now: Now, effects: &mut Vec<Effect>) {
         loop {
             let asks: Vec<_> =
@@ -33,7 +33,7 @@ impl Calendar {
         }
     }
 
-    /// When the expression fires.
+    /// Returns the instant that the engine wants to know. An error tells why the expression or its zone cannot be used.
     pub(crate) fn tell(&mut self, wanted: &InstantWanted) -> InstantFound {
         let cron = self.cron(&wanted.text, &wanted.zone).map_err(|why| why.to_string())?;
         Ok(match wanted.which {
@@ -55,9 +55,11 @@ impl Calendar {
     }
 }
 
-/// Returns the last time, up to `until`, at which the expression fires. An instant before that time has a later firing up to `until`; an
-/// instant from that time on has none. So halving finds the time in some forty steps, however often the expression fires and however long
-/// ago the time was.
+/// Returns the last time, up to `until`, at which the expression fires.
+///
+/// From any earlier instant, the next firing is not after `until`. From the wanted time on, the next firing is after `until`. So the search
+/// halves the span between two such instants. About forty steps are enough, however often the expression fires and however long ago the
+/// wanted time is.
 fn last_until(cron: &Cron, until: Timestamp) -> Option<Timestamp> {
     let next = |after: Timestamp| cron.next_after(after).map(|found| found.at).filter(|&at| at <= until);
     let (mut fires, mut rests) = (Timestamp::EPOCH, until);

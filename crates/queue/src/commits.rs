@@ -1,17 +1,17 @@
-//! How long commits take.
+//! [`CommitSeconds`]: a histogram of the durations of commits.
 
 use std::time::Duration;
 
-/// Upper bounds of the histogram (µs). One more count stands behind the last.
+/// The upper bounds of the buckets (µs). One more bucket counts the commits that are longer than the last bound.
 pub const COMMIT_BOUNDS_US: [u64; 14] =
     [50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 500_000, 2_000_000, 10_000_000];
 
-/// A histogram of the time from handing a commit to the store until it is durable.
+/// A histogram of the durations of commits, each from the request to the store until the store reported the commit as done.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct CommitSeconds {
-    /// Commits in each bucket of [`COMMIT_BOUNDS_US`] and one beyond.
+    /// The number of commits in each bucket of [`COMMIT_BOUNDS_US`], and in one more bucket for longer commits.
     pub buckets: [u64; COMMIT_BOUNDS_US.len() + 1],
-    /// The sum of these times.
+    /// The sum of the durations of all commits.
     pub sum: Duration,
 }
 

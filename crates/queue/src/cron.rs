@@ -1,14 +1,14 @@
-//! Cron expressions in a time zone: when one fires next, and what happens when the clocks change.
+//! [`Cron`]: a cron expression in a time zone. Tells when the expression fires next, also when the clocks change.
 //!
 //! An expression has five fields (minute, hour, day of month, month, day of week) or six, seconds first. Names of months and weekdays,
-//! ranges, lists, steps, `L`, `W`, `#` and nicknames such as `@daily` are read as cron reads them. Days follow cron's old rule: if day of
-//! month and day of week are both given, either is enough.
+//! ranges, lists, steps, `L`, `W`, `#` and nicknames such as `@daily` have the same meaning as in cron. Days follow cron's old rule: if day
+//! of month and day of week are both given, a day has to match only one of them.
 //!
-//! **When the clocks change** an expression means the time on the wall:
-//! - A time that is skipped runs once, at the jump: `30 2 * * *` on the night in which 2:00 becomes 3:00 runs at 3:00.
-//! - A time that comes twice runs once, the first time.
+//! **When the clocks change**, an expression names wall times:
+//! - For a skipped time, the expression fires once, at the jump: in the night in which 2:00 becomes 3:00, `30 2 * * *` fires at 3:00.
+//! - For a time that comes twice, the expression fires once, the first time.
 //!
-//! Each [`Occurrence`] says if it is one of these. Nothing here reads a clock.
+//! Each [`Occurrence`] tells whether its time is skipped or comes twice. No function of this module reads a clock.
 
 mod days;
 
@@ -43,11 +43,11 @@ pub struct Cron {
     zone_name: String,
 }
 
-/// Why a text is no cron expression that can be used.
+/// Why a cron expression cannot be used.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum CronError {
-    /// The text cannot be read.
+    /// The text is no cron expression.
     #[error("`{text}` is no cron expression: {what}")]
     Text {
         /// The text.
@@ -94,7 +94,7 @@ pub struct Occurrence {
 }
 
 impl Occurrence {
-    /// The time on the wall with its offset, such as `2030-03-10T03:00:00-04:00`.
+    /// Returns the wall time with its offset from UTC, such as `2030-03-10T03:00:00-04:00`.
     #[must_use]
     pub fn local(&self) -> &str {
         &self.local
@@ -104,14 +104,14 @@ impl Occurrence {
 /// The effect of a change of the clocks on an occurrence.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ClockChange {
-    /// Nothing.
+    /// No change of the clocks affects this time.
     None,
-    /// The time that the expression names is skipped: it runs at the jump instead.
+    /// The time that the expression names is skipped. The expression fires at the jump instead.
     Skipped {
         /// The time that the expression names, such as `2030-03-10T02:30:00`.
         wanted: String,
     },
-    /// The time comes twice: it runs the first time.
+    /// The time comes twice. The expression fires the first time.
     Repeated,
 }
 
@@ -129,8 +129,8 @@ impl fmt::Display for ClockChange {
     }
 }
 
-/// How many candidates are looked at for one occurrence. A candidate may be over, because its time came twice. The next candidate is then
-/// behind all times that come twice.
+/// The largest number of candidates that are looked at for one occurrence. A candidate whose time comes twice may have fired already, the
+/// first time. The next candidate is then after all times that come twice with it.
 const CANDIDATES_MAX: usize = 16;
 
 impl Cron {
@@ -151,26 +151,27 @@ impl Cron {
         }
     }
 
-    /// The expression as it was written.
+    /// Returns the expression as it was written.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The name of the zone.
+    /// Returns the name of the zone.
     #[must_use]
     pub fn zone(&self) -> &str {
         &self.zone_name
     }
 
-    /// When the expression fires first after this instant; `None` beyond the end of the calendar, in the year 5000.
+    /// Returns the first occurrence after `after`. `None`: there is none before the calendar ends in the year 5000.
     #[must_use]
     pub fn next_after(&self, after: Timestamp) -> Option<Occurrence> {
         let start = jiff::Timestamp::from_millisecond(after.as_ms()).ok()?;
         let local = self.zone.to_datetime(start);
         let mut local = local.with().subsec_nanosecond(0).build().ok()?;
         for _ in 0..CANDIDATES_MAX {
-            // In UTC every time on the wall comes once, so the expression sees the wall alone.
+            // The search sees wall times as times in UTC, where each wall time comes once. The zone is applied to the time that the search
+            // finds.
             let wall = local.to_zoned(TimeZone::UTC).ok()?;
             local = self.expression.find_next_occurrence(&wall, false).ok()?.datetime();
             let (at, change) = self.instant_of(local)?;
@@ -188,8 +189,9 @@ impl Cron {
         None
     }
 
-    /// Returns where the next search begins. A time that comes twice ran the first time, and so did all times that come twice with it: for
-    /// such a time, their end. For any other time, the time itself.
+    /// Returns the wall time from which the next search goes on. A time that comes twice has fired the first time, and so have all times
+    /// that come twice together with it. So for such a time, the end of these times is returned. For any other time, the time itself is
+    /// returned.
     fn end_of_repetition(&self, local: DateTime) -> Option<DateTime> {
         match self.zone.to_ambiguous_timestamp(local).offset() {
             AmbiguousOffset::Fold { before, .. } => {
@@ -201,14 +203,15 @@ impl Cron {
         }
     }
 
-    /// When the wall shows this time, and how a change of the clocks affects it.
+    /// Returns the instant at which the expression fires for this wall time, and how a change of the clocks affects it.
     fn instant_of(&self, local: DateTime) -> Option<(Timestamp, ClockChange)> {
         let ambiguous = self.zone.to_ambiguous_timestamp(local);
         let (instant, change) = match ambiguous.offset() {
             AmbiguousOffset::Unambiguous { offset } => (offset.to_timestamp(local).ok()?, ClockChange::None),
             AmbiguousOffset::Fold { before, .. } => (before.to_timestamp(local).ok()?, ClockChange::Repeated),
             AmbiguousOffset::Gap { after, .. } => {
-                // With the offset after the jump, a time in the gap lies before the jump, with no other change between.
+                // With the offset after the jump, a time in the gap is an instant before the jump, and no other change of the clocks is
+                // between the two.
                 let before_it = after.to_timestamp(local).ok()?;
                 let jump = self.zone.following(before_it).next()?.timestamp();
                 (jump, ClockChange::Skipped { wanted: local.to_string() })
@@ -218,7 +221,7 @@ impl Cron {
     }
 }
 
-/// Returns the parser's message, without the name of its kind of error and without a full stop.
+/// Returns the parser's message with a small first letter, without the kind of the error and without a full stop.
 fn what_is_wrong(error: &croner::errors::CronError) -> String {
     use croner::errors::CronError as E;
     let what = match error {
@@ -246,7 +249,7 @@ mod tests {
         Timestamp::from_ms(instant.as_millisecond()).expect("after 1970")
     }
 
-    /// The next occurrences, as the wall shows them, with the change of each.
+    /// Returns the next `count` occurrences: for each, the wall time and the change of the clocks.
     fn next(text: &str, zone: &str, after: &str, count: usize) -> Vec<(String, ClockChange)> {
         let cron = Cron::parse(text, zone).expect(text);
         let mut last = at(after);
@@ -276,7 +279,7 @@ mod tests {
                 ("2030-03-11T02:30:00-04:00".to_owned(), ClockChange::None),
             ]
         );
-        // The gap contains its beginning, but not its end.
+        // The time at which the gap begins is skipped. The time at which the gap ends is not skipped.
         let begins = next("0 2 10 3 *", "America/New_York", "2030-03-01T00:00:00Z", 1);
         assert_eq!(begins[0].0, "2030-03-10T03:00:00-04:00");
         assert!(matches!(begins[0].1, ClockChange::Skipped { .. }));
@@ -303,7 +306,7 @@ mod tests {
         let nights = next("30 1 * * *", "America/New_York", "2030-11-02T12:00:00Z", 2);
         assert_eq!(nights[0], ("2030-11-03T01:30:00-04:00".to_owned(), ClockChange::Repeated));
         assert_eq!(nights[1].0, "2030-11-04T01:30:00-05:00");
-        // In the second hour, the first one is over.
+        // The hour after 1:00 comes twice. In the second one, 1:30 does not fire again.
         assert_eq!(
             walls("*/30 * * * *", "America/New_York", "2030-11-03T01:10:00-05:00", 1),
             ["2030-11-03T02:00:00-05:00"]
@@ -314,7 +317,8 @@ mod tests {
         );
     }
 
-    /// In the second hour, an expression with a second field had a candidate for each second of the first hour.
+    /// The story: when an hour came twice, the search looked at a candidate for each second of the first hour, if the expression had
+    /// seconds.
     #[test]
     fn what_comes_twice_is_passed_over_at_once() {
         for (text, next) in [
@@ -339,7 +343,7 @@ mod tests {
         );
     }
 
-    /// The days that come most rarely: 40 years lie between two of them where a leap year is left out.
+    /// A leap day that is a Monday is the rarest day. If a leap year is left out, there are 40 years between two such days.
     #[test]
     fn a_leap_day_that_is_a_monday() {
         assert_eq!(
@@ -403,7 +407,7 @@ mod tests {
         }
     }
 
-    /// Compares with a walk over every minute of two years, in zones that change their clocks in different ways.
+    /// Compares [`Cron::next_after`] with a walk over every minute of about a year, in zones that change their clocks in different ways.
     #[test]
     fn it_is_what_a_walk_over_every_minute_finds() {
         for zone in ["America/New_York", "Europe/Berlin", "Australia/Lord_Howe", "UTC"] {
@@ -418,7 +422,7 @@ mod tests {
                     let instant = begin.plus_ms(minute * 60_000).expect("it fits");
                     let wall =
                         tz.to_datetime(jiff::Timestamp::from_millisecond(instant.as_ms()).expect("it fits"));
-                    // All wall times since the last minute: more than one after a jump, and none that was seen before.
+                    // Looks at all wall times since the last minute: more than one after a jump, and none that the walk has seen before.
                     let mut fires = false;
                     let from = last_wall
                         .filter(|last| *last < wall)

@@ -1,4 +1,4 @@
-//! The thread that owns a shard: it takes calls and time in, sends answers out, and decides nothing about tasks.
+//! The shard thread: takes calls and the time in, sends answers out, and decides nothing about tasks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, Sender};
@@ -16,33 +16,34 @@ use crate::shard::Shard;
 use crate::time::Time;
 use crate::watch::Watch;
 
-/// Calls taken in one turn: enough for a full batch, and few enough that a flood of calls never delays expiry.
+/// The largest number of inputs in one turn: enough for a full write batch. Tasks become ready and leases end in each turn, so a flood of
+/// calls delays them by one turn at most.
 const CALLS_PER_TURN: usize = 4_096;
 
-/// The name of the thread that owns the engine. A panic on it ends the queue: calls under way are answered as
-/// [`Indeterminate`](Unavailable::Indeterminate), later ones as [`Closed`](Unavailable::Closed). A server had better end as a
-/// whole then.
+/// The name of the thread that owns the engine. A panic on this thread ends the queue: calls under way are answered with
+/// [`Indeterminate`](Unavailable::Indeterminate), later calls with [`Closed`](Unavailable::Closed). A server should then end its whole
+/// process.
 pub const SHARD_THREAD: &str = "tickwheel-shard";
 
-/// How often the driver asks for a shard that another owner has.
+/// The time between two requests for a shard that another owner has.
 const ACQUIRE_AGAIN: Duration = Duration::from_millis(500);
 
 pub(crate) struct Driver<S> {
     shard: Shard<S>,
     time: Arc<Mutex<Time>>,
     messages: Receiver<Message>,
-    /// Brings answers back that reach no caller.
+    /// Every answer gets a clone of this sender. If the answer reaches no caller, the clone sends the delivered tasks back to this thread.
     back: Sender<Message>,
     shared: Arc<Shared>,
-    /// Calls under way, and when the waiting ones stop waiting.
+    /// Calls under way: where their answers go, and for a waiting lease call the instant at which it stops waiting.
     replies: BTreeMap<CallId, (oneshot::Sender<Delivered>, Option<Instant>)>,
-    /// Leases that wait, by when they stop waiting.
+    /// The waiting lease calls, in the order of the instants at which they stop waiting.
     waits: BTreeSet<(Instant, CallId)>,
     inputs: Vec<Input>,
     answers: Vec<(CallId, Answer)>,
-    /// How many users each queue has. A new owner of the shard has to know it.
+    /// The number of users of each queue. A new engine gets these numbers, because the store does not keep them.
     uses: BTreeMap<QueueName, u64>,
-    /// When the shard was lost, or was last asked for without success; `None` while it is owned.
+    /// When the driver last asked for a shard that was lost; `None` while the shard is owned.
     unowned_since: Option<Instant>,
     advance: Option<Advance>,
     watch: Watch,
@@ -76,7 +77,7 @@ impl<S: QueueStore> Driver<S> {
         }
     }
 
-    /// Runs until a stop is over. Call it once, on the thread that is to own the shard.
+    /// Runs the shard until a stop is complete. Called once, on the shard thread.
     pub(crate) fn run(mut self) {
         wake_on_time();
         while !self.is_over() {
@@ -84,7 +85,7 @@ impl<S: QueueStore> Driver<S> {
             if self.shard.is_serving() {
                 self.wait_for_messages();
             } else {
-                // The shard is being acquired, loaded or released: only the store can say more.
+                // The shard is not owned, or is being acquired, loaded or released. Calls are refused until the shard serves again.
                 self.wait_for_store();
             }
             self.end_waits();
@@ -97,7 +98,7 @@ impl<S: QueueStore> Driver<S> {
         }
     }
 
-    /// Whether the shard was given up for good: it was released, or it was lost before it could be.
+    /// Whether the driver has nothing left to do: the shard was released, or it was lost while the driver wanted to stop.
     fn is_over(&self) -> bool {
         self.shard.is_released() || self.stopping && self.shard.is_to_be_acquired()
     }
@@ -126,18 +127,19 @@ impl<S: QueueStore> Driver<S> {
                 if let Some(until) = until {
                     self.waits.remove(&(until, call));
                 }
-                // A caller that went away drops its `Delivered`, which brings deliveries back.
+                // If the caller has gone, its `Delivered` is dropped and gives the delivered tasks back.
                 let _ = reply.send(Delivered::new(answer, self.back.clone()));
             }
         }
     }
 
-    /// Ends the calls of a shard that was lost, and tries to get it back.
+    /// If the shard was lost: ends all calls, and asks for the shard again. Once the shard is served again: tells the new engine of a stop,
+    /// and of the users of the queues.
     fn look_after_ownership(&mut self) {
         if self.shard.is_to_be_acquired() {
             let now = Instant::now();
             if self.unowned_since.is_none_or(|since| now >= since + ACQUIRE_AGAIN) {
-                // A caller that gets no answer is told that the outcome is unknown.
+                // A caller whose reply channel is dropped learns that the outcome of its call is unknown.
                 self.replies.clear();
                 self.waits.clear();
                 self.unowned_since = Some(now);
@@ -154,7 +156,7 @@ impl<S: QueueStore> Driver<S> {
         }
     }
 
-    /// Has the store look at its lock and its free bytes from time to time: the store has no clock.
+    /// Lets the store check its lock, and lets the engine ask for the free bytes, each at its own pace. The store has no clock of its own.
     fn look_after_store(&mut self) {
         if !self.shard.is_serving() {
             return;
@@ -172,7 +174,8 @@ impl<S: QueueStore> Driver<S> {
         }
     }
 
-    /// Takes a message that came while the engine takes no inputs.
+    /// Handles a message that comes while the engine takes no inputs. Refuses calls and moves of the clock. Notes the users of queues
+    /// and a stop. Carries out pins. Ignores other messages.
     fn postpone(&mut self, message: Message) {
         match message {
             Message::Call { command, reply, .. } => {
@@ -211,13 +214,14 @@ impl<S: QueueStore> Driver<S> {
 
     fn take(&mut self, message: Message) {
         match message {
-            // The answer to this call would wait for a time that is not known.
+            // While it is unknown if the shard is still owned, no answer may leave. The call is refused, because its answer could wait for
+            // any time.
             Message::Call { command, reply, .. } if self.shard.is_in_doubt() => {
                 self.refuse(&command, reply, Unavailable::Unowned);
             }
             Message::Call { call, command, wait, reply } => {
                 let waits = !wait.is_zero() && matches!(*command, Command::Lease(_));
-                // A wait that is longer than the clock can count never ends.
+                // A wait whose end is beyond the range of the clock has no end.
                 let until = if waits { Instant::now().checked_add(wait) } else { None };
                 self.waits.extend(until.map(|until| (until, call)));
                 self.replies.insert(call, (reply, until));
@@ -279,7 +283,7 @@ impl<S: QueueStore> Driver<S> {
         }
     }
 
-    /// Ends the waits whose time is over. Waits count real time, even if the queue has a virtual clock.
+    /// Ends the waits whose time is over. The time of a wait is real time, even if the queue has a virtual clock.
     fn end_waits(&mut self) {
         if !self.shard.is_serving() {
             return;
@@ -297,7 +301,8 @@ impl<S: QueueStore> Driver<S> {
         self.advance.is_some() && self.shard.is_idle()
     }
 
-    /// Moves a virtual clock to its next wake, or tells its mover that it has arrived.
+    /// Does the next step of a move of a virtual clock, if the shard is idle: moves the clock to its next wake, lets the engine write the
+    /// time down, or tells the caller that the clock has arrived.
     fn go_on_advancing(&mut self) {
         if !self.advance_can_go_on() {
             return;
@@ -322,17 +327,17 @@ impl<S: QueueStore> Driver<S> {
     }
 }
 
-/// The kernel may let a thread sleep 50 µs longer than it asked for, to wake several threads at once. Callers wait for this thread, so it
-/// wakes on time.
+/// Lets this thread wake on time. By default the kernel may let a thread sleep 50 µs longer than it asked for, to wake several threads at
+/// once. Callers wait for this thread, so it must not sleep longer.
 fn wake_on_time() {
-    // If the system refuses, the thread wakes that much later.
+    // If the system refuses, the thread only wakes up to 50 µs later.
     #[cfg(target_os = "linux")]
     let _as_it_was = rustix::thread::set_current_timer_slack(core::num::NonZeroU64::new(1));
 }
 
 impl<S> Drop for Driver<S> {
     fn drop(&mut self) {
-        // This runs also when the thread panics. From then on the queue does not say that it is ready.
+        // This code runs also when the thread panics. From then on, the queue's health shows that the queue is not ready.
         self.shared.closed();
     }
 }

@@ -8,29 +8,29 @@ use tickwheel_store::Durability;
 use crate::commits::CommitSeconds;
 use crate::shard::Shard;
 
-/// How a queue is.
+/// The state of a queue.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Health {
-    /// Whether the queue answers: it has loaded what is near, and it has not closed.
+    /// Whether the queue answers calls: all near tasks are in memory, the shard is owned without doubt, and the queue has not closed.
     pub ready: bool,
-    /// Why nothing is changed any more: the store failed.
+    /// Why the queue takes no changes any more: the failure of the store. `None`: the queue takes changes.
     pub read_only: Option<Arc<str>>,
-    /// The free bytes of the store, while there are too few for puts or soon may be. `None`: there are enough. Acks and cancels are not
-    /// refused.
+    /// The free bytes by which tasks may still grow, while puts are refused or may soon be refused. `None`: there are enough free bytes.
+    /// Acks and cancels are never refused for this reason.
     pub short_of_room: Option<u64>,
     /// Which failures an acknowledged call survives.
     pub durability: Durability,
-    /// Whether the queue's clock stands still until it is moved.
+    /// Whether the queue has a virtual clock, which stands still until a call moves it.
     pub virtual_clock: bool,
-    /// Steps of the wall clock that were noticed since the start.
+    /// The number of steps of the wall clock that were noticed since the queue was opened.
     pub clock_steps: u64,
-    /// How far the wall clock is ahead of the believed time (ms). The offset is not 0 only while a step is doubted.
+    /// How far the wall clock is ahead of the believed wall clock (ms). The number is 0 unless a step is doubted.
     pub clock_offset_ms: i64,
-    /// The records or files that the last recovery had to cut or leave behind; `None` if it found all in order.
+    /// A text about what the last recovery left out: a torn tail of the log, or a damaged checkpoint. `None`: everything was in order.
     pub recovery: Option<Arc<str>>,
 }
 
-/// The driver writes this, and every thread reads it.
+/// The state of a queue. The shard thread writes it after each turn, and every thread reads it.
 #[derive(Debug)]
 pub(crate) struct Shared {
     state: Mutex<State>,
@@ -70,7 +70,7 @@ impl Shared {
     }
 
     pub(crate) fn closed(&self) {
-        // A panic may have poisoned the lock. To set this flag is safe nevertheless.
+        // A panic may have poisoned the lock. The flag can be set all the same, because it depends on no other value.
         let mut state = self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         state.health.ready = false;
     }

@@ -1,9 +1,9 @@
-//! The durable delay queue to embed: schedule by key, survive, deliver when due, lease, ack.
+//! A durable delay queue inside your process: put tasks under keys, keep them through crashes, lease them when they are due, ack them.
 //!
-//! [`Queue`] is the door. Behind it one thread owns a [`Shard`]: the engine of `tickwheel-engine` over a store of `tickwheel-store`. A
-//! program can do with this crate alone everything that the Tickwheel server can do with tasks.
+//! [`Queue`] is the entry point. Each queue has one thread that owns a [`Shard`]: the engine of `tickwheel-engine` over a store of
+//! `tickwheel-store`. With this crate alone, a program can do everything with tasks that the Tickwheel server can do.
 //!
-//! Another driver, such as a simulator, takes [`Shard`] and brings time and inputs itself.
+//! A program that is its own driver, such as a simulator, uses [`Shard`] directly, and supplies the time and the inputs.
 
 mod advance;
 pub mod backup;
@@ -27,7 +27,7 @@ mod upcoming;
 pub mod wall;
 mod watch;
 
-// The code examples of this page are tests.
+// Runs the code examples of the tutorial as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/tutorials/embedded.md")]
 struct Embedded;

@@ -1,4 +1,4 @@
-//! [`Message`]: what other threads tell the shard thread; and [`Delivered`]: an answer that comes back if no caller takes it.
+//! [`Message`]: what other threads send to the shard thread; and [`Delivered`]: an answer whose tasks go back if no caller takes it.
 
 use std::sync::mpsc::Sender;
 use std::time::Duration;
@@ -13,9 +13,9 @@ use crate::backup::Pin;
 pub(crate) enum Message {
     Call {
         call: CallId,
-        /// The command is in a box, because each message takes as much memory as the longest kind.
+        /// The command is in a box, because each message takes as much memory as the largest variant.
         command: Box<Command>,
-        /// For a lease: how long the call waits, in real time.
+        /// For a lease call: the longest time that the call waits, in real time.
         wait: Duration,
         reply: oneshot::Sender<Delivered>,
     },
@@ -25,13 +25,13 @@ pub(crate) enum Message {
     Leave(QueueName),
     Advance(Advance),
     Pin(Pin),
-    /// The store has something to say.
+    /// The store has something for the shard thread, which polls the store in its next turn.
     Store,
     Stop,
 }
 
-/// An answer on its way to its caller. If it is dropped before the caller takes it, the tasks that it delivers go back. Otherwise a caller
-/// that went away would keep them until their lease ends.
+/// An answer on its way to its caller. If the answer is dropped before the caller takes it, its tasks are given back to their queues.
+/// Otherwise a caller that has gone would keep the tasks until their leases end.
 #[derive(Debug)]
 pub(crate) struct Delivered {
     answer: Option<Answer>,
@@ -56,7 +56,7 @@ impl Drop for Delivered {
             _ => Vec::new(),
         };
         if !tokens.is_empty() {
-            // The thread may have ended. Then a stop has written the leases down.
+            // The shard thread may have ended. Then a stop has written the leases down, and the tasks come again when the leases end.
             let _ = self.back.send(Message::Undelivered(tokens));
         }
     }

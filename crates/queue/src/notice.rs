@@ -6,69 +6,71 @@ use std::time::Duration;
 
 /// An event that an operator should know. [`Options::on_notice`](crate::Options::on_notice) sets the listener.
 ///
-/// Milliseconds are those of the machine's clocks. No notice has a key, a payload or a token in it.
+/// Notices about the wall clock measure the real clock of the computer (ms). No notice has a key, a payload or a token in it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Notice {
-    /// The wall clock was set.
+    /// The wall clock was set, or a doubted step of the wall clock is believed now.
     Clock(ClockChange),
-    /// Growth is refused from now on, or may be: there is not enough room for it in the store. Acks and cancels go on.
+    /// The store has too little room: puts are refused, or may soon be refused. Acks and cancels go on.
     RoomShort {
-        /// How much growth may still take (bytes).
+        /// The free bytes by which tasks may still grow.
         room_bytes: u64,
     },
     /// There is enough room again.
     RoomAgain {
-        /// How much growth may take (bytes).
+        /// The free bytes by which tasks may grow now.
         room_bytes: u64,
         /// How long there was too little room.
         after: Duration,
     },
-    /// Nothing is changed any more: the store has failed.
+    /// The queue takes no changes any more, because its store has failed.
     ReadOnly {
         /// The failure, with its file.
         why: Arc<str>,
     },
-    /// A commit takes longer than the threshold, and is still under way.
+    /// A commit is under way that has taken as long as the threshold, or longer.
     CommitWaits {
-        /// How long so far.
+        /// How long the commit has taken until now.
         took: Duration,
     },
-    /// A commit took longer than the threshold.
+    /// A commit took as long as the threshold, or longer. If several commits ended in one turn, the notice is about the longest.
     CommitSlow {
-        /// How long it took, from its handing over until it was durable.
+        /// The time from the request to the store until the store reported the commit as done.
         took: Duration,
     },
-    /// The log grows, and no checkpoint shortens it: a start would take long.
+    /// A checkpoint is late. The log grows until it is done, and a start would take long.
     CheckpointLate {
-        /// How much log there is (bytes).
+        /// The bytes of log that wait for the checkpoint.
         log_bytes: u64,
     },
-    /// A checkpoint that was late is there.
+    /// The checkpoint that was late is done.
     CheckpointDone,
 }
 
-/// How the queue's believed time changed when the wall clock was set.
+/// How the believed wall clock changed, or did not change, when the wall clock was set.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum ClockChange {
-    /// The clock stepped, and the step is believed at once: a step back, a small step, or a return to where the clock was believed before.
+    /// The wall clock stepped, and the step is believed at once: a step back, a small step forward, or a return to where the wall clock was
+    /// believed before.
     Stepped {
-        /// How far; less than 0 is back (ms).
+        /// How far the wall clock stepped (ms); less than 0 is a step back.
         by_ms: i64,
     },
-    /// The clock stepped far ahead, and is not believed yet. Time goes on as before.
+    /// The wall clock stepped far ahead, and the step is not believed yet. The believed wall clock goes on as before.
     Doubted {
-        /// How far it is ahead of what is believed (ms).
+        /// How far the wall clock is ahead of the believed wall clock (ms).
         ahead_ms: i64,
     },
-    /// A doubted step has stood for long enough, and is believed now.
+    /// A doubted step has stood for one minute, and is believed now.
     Believed {
-        /// How far believed time moved (ms).
+        /// How far the believed wall clock moved (ms).
         by_ms: i64,
     },
-    /// The clock went back before its step was believed. The step had no effect.
+    /// The wall clock went back before its step was believed. The step had no effect.
     GoneBack {
-        /// How far the clock is ahead of the time that was believed by then; less than 0 is behind (ms).
+        /// How far the wall clock was ahead of the believed wall clock when it came back (ms); less than 0 is behind. The believed wall
+        /// clock moves by this.
         by_ms: i64,
     },
 }

@@ -1,4 +1,4 @@
-//! A queue is opened with its [`Options`]: over a directory, in memory, or over another store.
+//! Opens a queue with its [`Options`]: over a directory, in memory, or over another store.
 
 use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
@@ -37,12 +37,12 @@ impl Options {
         self.open_store(Directory { path: directory.as_ref(), options })
     }
 
-    /// Opens a queue without a directory: its tasks live as long as the process.
+    /// Opens a queue without a directory. Its tasks are in memory only, and are gone when the queue is closed.
     ///
     /// # Errors
     /// [`OpenError::Random`], [`OpenError::Thread`].
     pub fn open_memory(self) -> Result<Queue, OpenError> {
-        // The identity has random bytes of its own, so that it tells nothing about the secret that signs.
+        // The identity has random bytes of its own, so that it tells nothing about the secret that signs lease tokens.
         self.open_store(Memory { secret: secret()?, identity: u128::from_be_bytes(secret()?) })
     }
 
@@ -58,7 +58,7 @@ impl Options {
         let (messages, inbox) = channel();
         let wake = messages.clone();
         let opened = store.open(Box::new(move || {
-            // The thread may have ended. Then nothing has to be polled.
+            // The shard thread may have ended. Then no thread polls the store any more.
             let _gone = wake.send(Message::Store);
         }))?;
         let OpenedStore { store, last_wall, identity, durability, recovery, directory } = opened;
@@ -89,7 +89,7 @@ impl Options {
     }
 }
 
-/// Runs the shard until all that is near is in memory. No caller can ask before that, so the task that was due first is delivered first.
+/// Runs the shard until all near tasks are in memory. No caller can ask before, so the task that was due first is delivered first.
 fn load<S: QueueStore>(
     mut shard: Shard<S>,
     time: &mut Time,
@@ -108,7 +108,7 @@ fn load<S: QueueStore>(
         if let Some(why) = shard.engine().and_then(Engine::failure) {
             return Err(OpenError::Near { why: why.to_string() });
         }
-        // The store says when it has more. One second is the limit of every wait.
+        // The store sends a message when it has something new. The wait ends after one second in any case.
         let _woken = inbox.recv_timeout(Duration::from_secs(1));
     }
 }
@@ -119,7 +119,7 @@ fn secret() -> Result<[u8; 16], OpenError> {
     Ok(secret)
 }
 
-/// Returns what an operator should know of a recovery; `None` if all was in order.
+/// Returns what an operator should know about a recovery; `None` if everything was in order.
 fn warning(report: &RecoveryReport) -> Option<String> {
     let torn = report.torn.as_ref().map(|torn| {
         format!(

@@ -1,4 +1,4 @@
-//! [`Options`]: what can be chosen about a queue before it is opened.
+//! [`Options`]: the choices that a program makes before it opens a queue.
 
 use std::time::Duration;
 
@@ -7,26 +7,26 @@ use tickwheel_store::AckLevel;
 
 use crate::notice::{Listener, Notice};
 
-/// The default threshold of a slow commit. [`Notice`] tells of a commit that takes this long.
+/// The default threshold of a slow commit. A [`Notice`] tells of a commit that takes this long or longer.
 pub const SLOW_COMMIT_DEFAULT: Duration = Duration::from_secs(1);
 
 /// Why a queue could not be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// The directory cannot be used; nothing in it was changed unless the error says so.
+    /// The directory cannot be used. Nothing in it was changed unless the error tells of a change.
     #[error(transparent)]
     Store(#[from] tickwheel_store::OpenError),
     /// The operating system has no random bytes for the secret that signs lease tokens.
     #[error("get random bytes from the operating system: {0}")]
     Random(String),
-    /// The operating system gives no thread.
+    /// The operating system refuses to start the queue's thread.
     #[error("start the queue's thread: {0}")]
     Thread(#[source] std::io::Error),
-    /// The store failed right after it was opened.
+    /// Another process has the shard, or the store refused or failed to hand it over.
     #[error("take the shard: {why}")]
     Taken {
-        /// The failure.
+        /// The reason.
         why: String,
     },
     /// Tasks that are due soon cannot be read, so it is unknown which tasks are ready.
@@ -70,69 +70,70 @@ pub struct Options {
 
 #[derive(Copy, Clone, Debug)]
 pub(crate) enum VirtualStart {
-    /// The later of the real time and the last one in the directory.
+    /// The clock starts at the real time, or at the last time in the directory if that time is later.
     Now,
     At(Timestamp),
 }
 
 impl Options {
-    /// The queue gets a clock that stands still until [`Queue::advance`](crate::Queue::advance) moves it. It starts at the real time, or at
-    /// the last time that the directory knows if that is later. A directory belongs to one kind of clock for good.
+    /// Gives the queue a clock that stands still until [`Queue::advance`](crate::Queue::advance) moves it. The clock starts at the real
+    /// time, or at the last time in the directory if that time is later. A directory has the same kind of clock, real or virtual, for ever.
     #[must_use]
     pub fn virtual_clock(mut self) -> Self {
         self.virtual_clock = Some(VirtualStart::Now);
         self
     }
 
-    /// The queue gets a virtual clock that starts at `start`, or at the last time that the directory knows if that is later.
+    /// Gives the queue a virtual clock that starts at `start`, or at the last time in the directory if that time is later.
     #[must_use]
     pub fn virtual_clock_at(mut self, start: Timestamp) -> Self {
         self.virtual_clock = Some(VirtualStart::At(start));
         self
     }
 
-    /// How far ahead the due times of tasks in memory reach; later tasks are loaded in time. Default: an hour; at least 1 s.
+    /// Sets how far ahead the due times of tasks in memory reach. Later tasks are loaded in time. Default: one hour; at least 1 s.
     #[must_use]
     pub fn horizon(mut self, horizon: Duration) -> Self {
         self.engine.horizon_ms = u64::try_from(horizon.as_millis()).unwrap_or(u64::MAX).max(1_000);
         self
     }
 
-    /// How much memory the tasks that are due soon or ready may take, about (bytes). Default: 256 MiB; at least 1 MiB.
+    /// Sets about how much memory the tasks may take that are ready or due soon (bytes). Default: 256 MiB; at least 1 MiB.
     ///
-    /// Beyond this limit, tasks are kept in memory for less than the horizon. A ready task behind the first of its queue keeps only 64
-    /// bytes in memory; the rest is read before the task is leased. No task is late or refused because of that. Not counted: tasks in
-    /// workers' hands, changes on their way to the disk, and the 64 bytes of each task that is ready or due within 2 s.
+    /// If the tasks need more memory, only tasks that are due within a shorter time than the horizon are kept in memory. For a ready task
+    /// behind the first of its queue, only 64 bytes are kept in memory, and its record is read before the task is leased. No task is late
+    /// or refused for this reason. The limit does not count leased tasks, changes on their way to the disk, and the 64 bytes of each task
+    /// that is ready or due within 2 s.
     #[must_use]
     pub fn near_bytes_max(mut self, bytes: u64) -> Self {
         self.engine.near_bytes_max = bytes.max(1 << 20);
         self
     }
 
-    /// When a call that changes something is answered: when the change is synced (the default), when it is written, or at once.
-    /// [`AckLevel`] says which failures an answered call survives then. A queue in memory is the same at every level.
+    /// Sets when a call that changes something is answered: when the change is synced (the default), when it is written, or at once.
+    /// [`AckLevel`] tells which failures an answered call survives at each level. The level has no effect on a queue in memory.
     #[must_use]
     pub fn ack_level(mut self, level: AckLevel) -> Self {
         self.ack_level = level;
         self
     }
 
-    /// The size of one log file (bytes). Default: 16 MiB.
+    /// Sets the size of one log file (bytes). Default: 16 MiB.
     #[must_use]
     pub fn log_file_bytes(mut self, bytes: u64) -> Self {
         self.log_file_bytes = Some(bytes);
         self
     }
 
-    /// How much log has to be written since the last checkpoint for the next one to start (bytes). Default: 32 MiB.
+    /// Sets how much log is written after a checkpoint before the next checkpoint starts (bytes). Default: 32 MiB.
     #[must_use]
     pub fn checkpoint_after_bytes(mut self, bytes: u64) -> Self {
         self.checkpoint_after_bytes = Some(bytes);
         self
     }
 
-    /// Sets `listen`, which is called with everything that an operator should know while the queue runs, such as a full disk: see
-    /// [`Notice`]. It is called on the queue's own thread, between two turns, so it must not block.
+    /// Sets the function `listen`, which is called with every [`Notice`]: an event that an operator should know while the queue runs, such
+    /// as a full disk. The queue's own thread calls `listen` after a turn, so `listen` must not block.
     ///
     /// ```
     /// use tickwheel_queue::{Notice, Queue};
@@ -151,9 +152,9 @@ impl Options {
         self
     }
 
-    /// The threshold of a slow commit. A commit that takes this long or longer is told of: [`Notice::CommitSlow`], and
-    /// [`Notice::CommitWaits`] while it is under way. The monotonic clock measures it, so a virtual clock never has a slow commit. Default:
-    /// 1 s.
+    /// Sets the threshold of a slow commit. A [`Notice`] tells of every commit that takes as long as `threshold` or longer:
+    /// [`Notice::CommitWaits`] while the commit is under way, and [`Notice::CommitSlow`] after it. The queue's monotonic clock measures
+    /// commits. A virtual clock stands still during a commit, so it never shows a slow one. Default: 1 s.
     #[must_use]
     pub fn slow_commit(mut self, threshold: Duration) -> Self {
         self.slow_commit = Some(threshold);

@@ -9,16 +9,17 @@ use tickwheel_engine::{Answer, CallId, Unavailable};
 
 use crate::message::{Delivered, Message};
 
-/// The answer to a call that is on its way: `.wait()` for it, or `.await` it on any executor.
+/// The answer to a call that is on its way: `.wait()` blocks until it comes, and `.await` works on any executor.
 ///
-/// The call is made already; dropping a `Pending` does not undo it. A *lease* is the one exception, so that no task is lost to a caller
-/// that went away: dropping it ends its wait, and the tasks that were granted are given back at once. Their attempts do not count.
+/// The call has been sent already, and dropping a `Pending` does not undo it. The one exception is a *lease* call, so that a caller that
+/// has gone keeps no task: dropping its `Pending` ends the wait, and the tasks that were leased are given back at once. The attempts of
+/// these tasks do not count.
 #[must_use = "the call is made, but whether it succeeded is known only from the answer"]
 #[derive(Debug)]
 pub struct Pending<T, E> {
     receiver: Receiver,
     open: fn(Answer) -> Result<T, E>,
-    /// For a lease: where to say that the caller does not wait any more.
+    /// For a lease call: the channel that takes the message that the caller does not wait any more, and the number of the call.
     end_wait: Option<(Sender<Message>, CallId)>,
 }
 
@@ -32,7 +33,7 @@ enum Receiver {
 impl<T, E> Pending<T, E> {
     /// Ends the wait of a lease call. The call is answered at once, with the tasks that are ready now.
     ///
-    /// Other calls, and calls that are answered already, do not change.
+    /// The method has no effect on other calls, and on calls that are answered already.
     ///
     /// # Examples
     /// ```
@@ -48,7 +49,7 @@ impl<T, E> Pending<T, E> {
     /// ```
     pub fn end_wait(&self) {
         if let Some((messages, call)) = &self.end_wait {
-            // The thread may have ended. Then the wait has ended too.
+            // The shard thread may have ended. Then the wait has ended too.
             let _ = messages.send(Message::EndWait(*call));
         }
     }
@@ -63,13 +64,13 @@ impl<T, E: From<Unavailable>> Pending<T, E> {
         Self { receiver: Receiver::Sync(receiver), open, end_wait }
     }
 
-    /// Blocks the thread until the answer is there.
+    /// Blocks the thread until the answer comes.
     ///
     /// # Errors
-    /// The call's own refusal; [`Unavailable::Closed`] or [`Unavailable::Indeterminate`] if the queue ended.
+    /// The error of the call itself; [`Unavailable::Closed`] or [`Unavailable::Indeterminate`] if the queue ended.
     ///
     /// # Panics
-    /// If the `Pending` was polled as a future before.
+    /// If the `Pending` was polled as a future before this call.
     pub fn wait(mut self) -> Result<T, E> {
         let received = match core::mem::replace(&mut self.receiver, Receiver::Done) {
             Receiver::Sync(receiver) => receiver.recv(),

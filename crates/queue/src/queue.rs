@@ -32,18 +32,19 @@ use crate::upcoming::as_if_put;
 
 /// A durable delay queue inside your process: many named queues, one directory, one thread.
 ///
-/// A `Queue` is cheap to clone; all clones are one queue. A call returns a [`Pending`], which is waited for or awaited. An answer that
-/// reports a change follows the sync that covers the change.
+/// A `Queue` is cheap to clone; all clones are one queue. A call returns a [`Pending`], to wait for or to await. By default a change is
+/// synced before its answer is sent, see [`Options::ack_level`].
 ///
 /// # Order
-/// Calls on one key take effect in the order in which they are made. Calls on different keys that are under way together may pass each
-/// other: a call that has to look its key up goes after a call that need not. If a lease has to see a put, wait for the put first.
+/// Calls on one key take effect in the order in which they are made. Calls on different keys that are under way together may take effect
+/// in another order: a call whose key has to be read from the store waits for that read. If a lease has to see a put, wait for the answer
+/// of the put first.
 ///
-/// The last clone to be dropped stops the thread gracefully; [`close`](Self::close) does it earlier.
+/// When the last clone is dropped, the thread stops gracefully; [`close`](Self::close) stops it earlier.
 ///
 /// # What it is not
-/// The queue is not for two processes at once: the directory is locked. Delivery is not exactly once: a delivered task comes again until it
-/// is acked, also after a crash.
+/// Two processes cannot use one directory at once: the directory is locked. Delivery is not exactly once: a delivered task comes again
+/// until it is acked, also after a crash.
 ///
 /// ```
 /// use std::time::Duration;
@@ -54,12 +55,12 @@ use crate::upcoming::as_if_put;
 /// let queue = Queue::open(&directory)?;
 /// let close = QueueName::new("close")?;
 ///
-/// // In half an hour; the key is the handle to find, move or cancel it by.
+/// // This task is due in half an hour. Its key serves to find, move or cancel the task.
 /// let put = Put::new(&close, Key::new("order:1")?).after(Duration::from_secs(1_800)).payload(b"1".to_vec());
 /// let stored = queue.put(put).wait()?;
 /// assert!(stored.created);
 ///
-/// // Another one now, for a worker.
+/// // Another task, which is due at once, for a worker.
 /// queue.put(Put::new(&close, Key::new("order:2")?)).wait()?;
 /// let delivered = queue.lease(Lease::new(&close), Duration::from_secs(20)).wait()?;
 /// assert_eq!(delivered[0].key.as_str(), "order:2");
@@ -72,7 +73,7 @@ pub struct Queue {
     handle: Arc<Handle>,
 }
 
-/// The part that all clones share. It is dropped with the last clone.
+/// The data that all clones share. When the last clone is dropped, so is this value.
 #[derive(Debug)]
 struct Handle {
     messages: Sender<Message>,
@@ -86,15 +87,15 @@ struct Handle {
 
 impl Queue {
     /// Opens the queue in `directory`, with default options. The directory is made if it does not exist. Returns when the queue is
-    /// recovered and all that is near is in memory.
+    /// recovered and all near tasks are in memory.
     ///
     /// # Errors
-    /// [`OpenError`]: locked by another process, of a newer format, damaged, or not accessible.
+    /// [`OpenError`]: the directory is locked by another process, of a newer format, damaged, or not accessible.
     pub fn open(directory: impl AsRef<Path>) -> Result<Self, OpenError> {
         Self::options().open(directory)
     }
 
-    /// Returns the choices that can be made before a queue is opened.
+    /// Returns the default options, to change them before a queue is opened.
     #[must_use]
     pub fn options() -> Options {
         Options::default()
@@ -113,25 +114,25 @@ impl Queue {
         Self { handle: Arc::new(handle) }
     }
 
-    /// The shard that has this queue. A directory has one shard.
+    /// Returns the shard that has this queue. A directory has one shard.
     #[must_use]
     pub fn shard_of(&self, queue: &QueueName) -> ShardId {
         Router::ONE.of_queue(queue)
     }
 
-    /// Schedules a task.
+    /// Puts a task, which becomes ready at its due time.
     pub fn put(&self, put: Put) -> Pending<Stored, PutError> {
         let now = self.time_now();
         let put = Put { due: counted_from(now, put.due), asked_at: Some(now.wall), ..put };
         self.call(put)
     }
 
-    /// Returns a task as it stands.
+    /// Returns the present state of a task.
     pub fn get(&self, get: Get) -> Pending<TaskView, GetError> {
         self.call(get)
     }
 
-    /// Reschedules a task or gives it another body.
+    /// Moves a task to another due time, or gives it another body, priority or other properties.
     pub fn patch(&self, patch: Patch) -> Pending<TaskView, PatchError> {
         let now = self.time_now();
         let patch = Patch { due: patch.due.map(|due| counted_from(now, due)), ..patch };
@@ -143,31 +144,31 @@ impl Queue {
         self.call(cancel)
     }
 
-    /// Takes ready tasks to work on. If none is ready, the call waits for at most `wait`, in real time. Zero answers at once, and
-    /// [`Duration::MAX`] waits until a task is ready.
+    /// Leases ready tasks. If no task is ready, the call waits for at most `wait`, in real time. With a `wait` of zero the call is answered
+    /// at once; with [`Duration::MAX`] it waits until a task is ready.
     pub fn lease(&self, lease: Lease, wait: Duration) -> Pending<Vec<Leased>, Unavailable> {
         let lease = Lease { wait: !wait.is_zero(), ..lease };
         let (call, receiver) = self.send(lease.command(), wait);
         Pending::new(receiver, opened::<Lease>, Some((self.handle.messages.clone(), call)))
     }
 
-    /// Ends tasks: their work is done. There is one answer for each token, in the order of the tokens. An ack may be sent again if its
-    /// answer was lost: the second ack gets `acked` as the first did.
+    /// Ends tasks whose work is done. There is one answer for each token, in the order of the tokens. If the answer was lost, the ack may
+    /// be sent again: the second ack gets `acked`, as the first did.
     pub fn ack(&self, ack: Ack) -> Pending<Vec<TokenAnswer>, Unavailable> {
         self.call(ack)
     }
 
-    /// Gives leases back. There is one answer for each token, in the order of the tokens.
+    /// Ends leases without an ack: a task is tried again or becomes dead. There is one answer for each token, in the order of the tokens.
     pub fn nack(&self, nack: Nack) -> Pending<Vec<TokenAnswer>, NackError> {
         self.call(nack)
     }
 
-    /// Gives a dead task another life: it is ready at once, and its attempts are counted from 0 again.
+    /// Makes a dead task live again: the task is ready at once, and its attempts are counted from 0 again.
     pub fn redrive(&self, redrive: Redrive) -> Pending<TaskView, RedriveError> {
         self.call(redrive)
     }
 
-    /// Returns a task, or acts on it, by its id alone.
+    /// Returns a task, or acts on it. The call names the task by its id, without queue and key.
     ///
     /// ```
     /// use tickwheel_queue::{Act, Acted, ById, Key, Put, Queue, QueueName};
@@ -183,7 +184,7 @@ impl Queue {
         self.call(by_id)
     }
 
-    /// Lets a task run now, or takes it from its worker.
+    /// Lets a task run now, or takes it from its worker. The call names the task by queue and key.
     ///
     /// ```
     /// use tickwheel_queue::{ByKey, Key, KeyAct, Put, Queue, QueueName, State};
@@ -198,17 +199,17 @@ impl Queue {
         self.call(by_key)
     }
 
-    /// Gives deliveries back as if they had not been made: the tasks are ready again in their old places, and the attempts do not count.
-    /// Tokens that hold nothing have no effect.
+    /// Gives leased tasks back as if they had not been delivered: the tasks are ready again in their old places in the line, and the
+    /// attempts do not count. A token whose lease has ended has no effect.
     pub fn give_back(&self, tokens: Vec<Token>) {
-        // The thread may have ended; then a stop has written the leases down.
+        // The shard thread may have ended. Then a stop has written the leases down.
         let _ = self.handle.messages.send(Message::Undelivered(tokens));
     }
 
-    /// Keeps a queue in existence, empty or not, until the returned value is dropped.
+    /// Keeps a queue in existence, with or without tasks, until the returned value is dropped.
     #[must_use]
     pub fn use_queue(&self, name: &QueueName) -> InUse {
-        // The thread may have ended. Then there are no queues any more.
+        // The shard thread may have ended. Then there are no queues any more.
         let _ = self.handle.messages.send(Message::Use(name.clone()));
         InUse { name: name.clone(), messages: self.handle.messages.clone() }
     }
@@ -218,7 +219,7 @@ impl Queue {
         self.call(extend)
     }
 
-    /// Returns one page of the running leases, in the order in which they began.
+    /// Returns one page of the leases that run now, in the order in which they began.
     ///
     /// ```
     /// use tickwheel_queue::{Key, Lease, ListLeases, Put, Queue, QueueName};
@@ -235,18 +236,19 @@ impl Queue {
         self.call(list)
     }
 
-    /// Returns one page of the live tasks of a queue.
+    /// Returns one page of the live tasks of a queue, in the order of their due times.
     pub fn list(&self, list: List) -> Pending<TaskPage, Unavailable> {
         self.call(list)
     }
 
-    /// Returns one page of the tasks of all queues in one order of time: a live task stands at its due time, a dead task at the time when
-    /// it is forgotten. An export of a store uses it.
+    /// Returns one page of the tasks of all queues in one order of time. The instant of a live task is its due time. The instant of a dead
+    /// task is the time at which the task is forgotten. An export of a store uses this call.
     pub fn all_tasks(&self, list: ListAllTasks) -> Pending<TaskPage, Unavailable> {
         self.call(list)
     }
 
-    /// Brings tasks from another store, each as it stood there, in their order. Stops at the first task that is refused.
+    /// Adds tasks from another store, each with the id, due time, attempts and other properties that it had in that store. The order of
+    /// the tasks is kept. Stops at the first task that is refused.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -273,20 +275,20 @@ impl Queue {
         self.call(import)
     }
 
-    /// Brings a schedule from another store, with how far it has come there.
+    /// Adds a schedule from another store, with the progress that it had in that store.
     pub fn import_schedule(&self, import: ImportSchedule) -> Pending<ImportOutcome, ScheduleError> {
         self.call(import)
     }
 
-    /// How many tasks fall due in each bucket of time, in one queue or in all. Cost for all queues: about one look at each 16 KiB of far
-    /// tasks, and a read of those that lie over an edge of a bucket. Cost for one queue: a read of all far tasks in the span. Other calls
-    /// are served meanwhile.
+    /// Returns how many tasks fall due in each bucket of time, in one queue or in all queues. Cost for all queues: about one look at each
+    /// 16 KiB of far tasks, and a read of the blocks that cross an edge of a bucket. Cost for one queue: a read of all far tasks in the
+    /// time of the forecast. Other calls are served meanwhile.
     pub fn forecast(&self, forecast: Forecast) -> Pending<ForecastView, Unavailable> {
         self.call(forecast)
     }
 
-    /// Returns one page of the queues with exact counts of their tasks, in the order of their names. Cost: a look at
-    /// [`QUEUES_PAGE_MAX`](crate::QUEUES_PAGE_MAX) queues at most, however many tasks they have.
+    /// Returns one page of the queues with exact counts of their tasks, in the order of the queues' names. Cost: a look at
+    /// [`QUEUES_PAGE_MAX`](crate::QUEUES_PAGE_MAX) queues at most, whatever the number of tasks.
     ///
     /// ```
     /// use tickwheel_queue::{ListQueues, Put, Queue, QueueName};
@@ -311,8 +313,8 @@ impl Queue {
         self.call(GetQueue(name.clone()))
     }
 
-    /// Configures how a queue hands its tasks out: limits, a rate, a pause. The settings stay when the queue's tasks are gone, until
-    /// [`QueueChange::Delete`](tickwheel_engine::QueueChange::Delete) forgets the queue.
+    /// Configures how a queue hands its tasks out: limits, a rate, a pause. The settings stay when all tasks of the queue are gone.
+    /// [`QueueChange::Delete`](tickwheel_engine::QueueChange::Delete) removes them.
     ///
     /// ```
     /// use tickwheel_queue::{ChangeQueue, Lease, Put, Queue, QueueChange, QueueName, QueueSettings};
@@ -335,7 +337,7 @@ impl Queue {
 
     /// Configures a schedule: at each of its instants a task is made with the key `name@instant`.
     ///
-    /// A schedule that is put again unchanged is left alone, so a program may put its schedules at every start.
+    /// If the schedule exists already and is the same, nothing changes. So a program may put its schedules at every start.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -362,7 +364,7 @@ impl Queue {
         self.call(delete)
     }
 
-    /// Returns a schedule as it stands.
+    /// Returns the present state of a schedule.
     pub fn schedule(&self, get: GetSchedule) -> Pending<ScheduleView, ScheduleError> {
         self.call(get)
     }
@@ -377,8 +379,8 @@ impl Queue {
         self.call(list)
     }
 
-    /// Keeps a new job, and answers with its number. A job is a number and a value that only its owner understands. A job is kept like a
-    /// task, but in no queue. A full disk refuses no job, because jobs free space.
+    /// Keeps a new job, and answers with the job's number. A job is a number and a value that only the owner of the job understands. A job
+    /// is durable like a task, but is in no queue. A full disk refuses no job, because jobs free space.
     ///
     /// ```
     /// use tickwheel_queue::Queue;
@@ -393,12 +395,12 @@ impl Queue {
         self.call(ChangeJob::Begin { value: value.into() })
     }
 
-    /// Gives a job another value. This is also how a job of another store comes in with its number.
+    /// Gives a job another value. A job of another store, which is not kept yet, is added with its number.
     pub fn keep_job(&self, id: u64, value: impl Into<JobValue>) -> Pending<u64, JobError> {
         self.call(ChangeJob::Keep { id, value: value.into() })
     }
 
-    /// Forgets a job, unless its number is the highest one: the next number is counted from that.
+    /// Forgets a job. The job with the highest number is refused, because the number of the next job is counted from it.
     pub fn forget_job(&self, id: u64) -> Pending<u64, JobError> {
         self.call(ChangeJob::Forget { id })
     }
@@ -408,12 +410,13 @@ impl Queue {
         self.call(ListJobs)
     }
 
-    /// Returns the queue's own figures, and a page of queues. The counts are as exact as possible, also while the queue is read-only.
+    /// Returns the figures of the whole shard, and one page of its queues. The counts are as exact as possible, also
+    /// after the store has failed.
     pub fn stats(&self, list: ListQueues) -> Pending<Box<Stats>, Unavailable> {
         self.call(GetStats(list))
     }
 
-    /// Returns the wheel of the tasks in memory, to draw it. Cost: a look at the sets of occupied slots, whatever is in the wheel.
+    /// Returns a picture of the wheel of the tasks in memory. Cost: a look at the sets of occupied slots, whatever the number of tasks.
     ///
     /// ```
     /// use std::time::Duration;
@@ -431,11 +434,11 @@ impl Queue {
         self.call(GetWheel)
     }
 
-    /// Returns the record that a new schedule would have if it was put now, for [`upcoming`](crate::upcoming). Nothing is stored. The
-    /// thread of the caller reads the zone of a cron expression and looks for its first instant.
+    /// Returns the record that a new schedule would have if it was put now, for [`upcoming`](crate::upcoming). Nothing is stored. For a
+    /// cron expression, the calling thread loads the zone and searches for the first instant.
     ///
     /// # Errors
-    /// The errors of a put: the schedule is invalid, or it never fires. The call does not check whether there is a place for the schedule.
+    /// The errors of a put: the schedule is invalid, or it never fires. The call does not check the limit of the number of schedules.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -451,73 +454,74 @@ impl Queue {
         as_if_put(schedule, self.time_now())
     }
 
-    /// The believed wall time, rounded down to the millisecond.
+    /// Returns the believed wall clock, rounded down to the millisecond.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         self.time_now().wall
     }
 
-    /// When a delay that begins now is over, rounded up to the millisecond; `None` beyond the end of time. Tasks that are put, or moved, to
-    /// this one instant are due together, however long the calls take.
+    /// Returns the instant at which a delay of `delay_ms` that begins now is over, rounded up to the millisecond; `None` beyond the end of
+    /// time. Tasks that are put to, or moved to, this one instant are due together, whatever time the calls take.
     #[must_use]
     pub fn due_after(&self, delay_ms: u64) -> Option<Timestamp> {
         self.time_now().due_after(delay_ms)
     }
 
-    /// How the queue's opening went.
+    /// Returns the report of the queue's opening.
     #[must_use]
     pub fn opened(&self) -> &Opened {
         &self.handle.opened
     }
 
-    /// How the queue is.
+    /// Returns the state of the queue.
     #[must_use]
     pub fn health(&self) -> Health {
         self.handle.shared.health()
     }
 
-    /// How long commits took since the start.
+    /// Returns how long the commits since the opening took.
     #[must_use]
     pub fn commit_seconds(&self) -> CommitSeconds {
         self.handle.shared.commits()
     }
 
-    /// Moves a virtual clock by `by`, wake by wake: everything that falls due on the way becomes ready at its own instant. Answers with the
-    /// new time when that is committed.
+    /// Moves a virtual clock by `by`, from wake to wake: every task that falls due on the way becomes ready at its own instant. Answers
+    /// with the new time when that time is committed.
     ///
     /// # Errors
-    /// [`AdvanceError`]: the clock is real, it is being moved already, or it cannot go that far.
+    /// [`AdvanceError`]: the clock is real, another call moves the clock now, or the target is beyond the last instant of the clock.
     pub fn advance(&self, by: Duration) -> Advancing {
         self.start_advance(Goal::By(by))
     }
 
-    /// Moves a virtual clock to `target`. An instant before now leaves the clock where it is.
+    /// Moves a virtual clock to `target`. If `target` has passed, the clock stays where it is.
     ///
     /// # Errors
-    /// As [`advance`](Self::advance).
+    /// The errors of [`advance`](Self::advance).
     pub fn advance_to(&self, target: Timestamp) -> Advancing {
         self.start_advance(Goal::To(target))
     }
 
-    /// Moves a virtual clock to the first instant at which a task falls due, at most to `limit`. If nothing is left to fall due and `limit`
-    /// is [`Timestamp::MAX`], the clock stays.
+    /// Moves a virtual clock to the first instant at which a task falls due, at most to `limit`. If no task will fall due and `limit` is
+    /// [`Timestamp::MAX`], the clock stays where it is.
     ///
     /// # Errors
-    /// As [`advance`](Self::advance).
+    /// The errors of [`advance`](Self::advance).
     pub fn advance_to_next(&self, limit: Timestamp) -> Advancing {
         self.start_advance(Goal::NextFire(limit))
     }
 
     /// Copies the directory to `to`, which must be absent or empty, while calls go on. The calling thread makes and syncs the copy. The
-    /// copy has everything that was acknowledged before the call. Until it is whole its name is `<to>.unfinished`. The copy takes the space
-    /// of one more directory, and the log is kept meanwhile. If calls are answered before they are written, the copy lacks the changes that
-    /// are not written yet.
+    /// copy has everything that was acknowledged before the call. Until the copy is whole, its name is `<to>.unfinished`. The copy takes as
+    /// much space as the directory, and the log is not shortened meanwhile. If the queue answers calls before it writes them (see
+    /// [`Options::ack_level`]), the copy lacks the changes that are not written yet.
     ///
-    /// A copy opens like any directory, and [`restore`](crate::backup::restore) checks every record of it and copies it back.
+    /// A copy can be opened like any directory. [`restore`](crate::backup::restore) checks every record of a copy, and copies it to another
+    /// directory.
     ///
     /// # Errors
-    /// [`BackupError`]: the tasks are in memory, another backup is under way, `to` has something in it, a file cannot be read or
-    /// written, or the queue closed meanwhile.
+    /// [`BackupError`]: the queue has no directory, another backup is under way, `to` is not empty, a file cannot be read or written, or
+    /// the queue closed meanwhile.
     ///
     /// ```
     /// use tickwheel_queue::{Key, Put, Queue, QueueName};
@@ -536,15 +540,15 @@ impl Queue {
         self.handle.source.copy_to(to.as_ref(), &self.handle.messages)
     }
 
-    /// Copies the directory to `to` as [`backup`](Self::backup) does, but so that the queue's callers hardly notice. The work runs on a
-    /// thread of its own with the lowest priority, in small pieces that are synced one by one. Its rests grow if the disk is busy. Then it
-    /// reads and checks every record of the copy, writes the [`Manifest`](crate::backup::Manifest), and gives the copy its name. The call
-    /// blocks until then. `watch` shows how far the backup is and can stop it. The check takes as much memory as an opening of the
-    /// directory.
+    /// Copies the directory to `to` as [`backup`](Self::backup) does, but slowly, so that calls are hardly delayed. The work runs on a
+    /// thread of its own with the lowest priority, in small pieces that are synced one by one, with a rest after each. On a busy disk the
+    /// rests are longer. Afterwards the thread reads and checks every record of the copy, writes the [`Manifest`](crate::backup::Manifest),
+    /// and gives the copy its name. The call blocks until then. `watch` shows the progress of the backup and can stop it. The check takes
+    /// as much memory as an opening of the directory.
     ///
     /// # Errors
-    /// [`BackupError`]: the errors of [`backup`](Self::backup); the backup was stopped, the disk has no space for it, the copy does not
-    /// check out, or the thread of the backup panicked.
+    /// [`BackupError`]: the errors of [`backup`](Self::backup); or the backup was stopped, the disk has too little space, the check found
+    /// damage in the copy, or the thread of the backup panicked.
     ///
     /// ```
     /// use tickwheel_queue::{Key, Put, Queue, QueueName, backup::BackupWatch};
@@ -566,14 +570,14 @@ impl Queue {
         self.handle.source.copy_gently(to.as_ref(), &self.handle.messages, watch)
     }
 
-    /// Stops gracefully: no new calls are taken, waiting leases get an empty answer, and running leases are written down and go on after
-    /// the next opening. Returns when everything is durable and closed. A second call returns when the first one has.
+    /// Stops gracefully: new calls are refused, waiting leases get an empty answer, and running leases are written down and go on after the
+    /// next opening. Returns when everything is durable and the store is closed. A second call waits for the first one.
     pub fn close(&self) {
         let _ = self.handle.messages.send(Message::Stop);
-        // A second call waits for the lock, and so for the first call.
+        // The first call has this lock until the thread has ended, so a second call waits for the first one.
         let mut thread = self.handle.thread.lock().expect("no thread panics while it holds this");
         if let Some(thread) = thread.take() {
-            // The panic hook has reported a panic on the thread. There is nothing left to close.
+            // If the thread panicked, the panic hook has reported the panic. There is nothing left to close.
             let _ = thread.join();
         }
     }
@@ -606,7 +610,7 @@ impl Queue {
         Pending::new(receiver, opened::<C>, None)
     }
 
-    /// Sends a call with the next number, and returns where its answer comes.
+    /// Sends a call with the next number. Returns the number, and the receiver of the answer.
     fn send(&self, command: Command, wait: Duration) -> (CallId, oneshot::Receiver<Delivered>) {
         let call = CallId(self.handle.calls.fetch_add(1, Ordering::Relaxed));
         let (reply, receiver) = oneshot::channel();
@@ -621,15 +625,15 @@ impl Queue {
     }
 }
 
-/// Returns the result in the answer to a call of this kind.
+/// Returns the result that is in the answer to a call of the kind `C`.
 fn opened<C: Call>(answer: Answer) -> Result<C::Answer, C::Error> {
     C::open(answer).unwrap_or_else(|| unreachable!("an answer has the kind of its call"))
 }
 
-/// Counts a delay from the call, and not from its turn on the shard's thread.
+/// Turns a delay into an instant. The delay begins now, when the call is made, and not when the shard thread takes the call.
 fn counted_from(now: Now, due: Due) -> Due {
     match due {
-        // Beyond the end of time, the engine refuses the call.
+        // If the instant is beyond the end of time, the delay stays, and the engine refuses the call.
         Due::After { ms } => now.due_after(ms).map_or(due, Due::At),
         Due::Now | Due::At(_) => due,
     }
@@ -646,7 +650,8 @@ impl Drop for Handle {
     }
 }
 
-/// A queue that is in use: it is listed and counts what happens in it, whether or not it has tasks.
+/// Keeps a queue in existence: the queue counts its events even while it has no tasks. A list names the queue only if it asks for queues in
+/// use. Dropping this value ends the use.
 #[derive(Debug)]
 pub struct InUse {
     name: QueueName,
@@ -659,7 +664,7 @@ impl Drop for InUse {
     }
 }
 
-/// A move of a virtual clock under way: `.wait()` for it, or `.await` it.
+/// A move of a virtual clock that is under way: `.wait()` for its end, or `.await` it.
 #[must_use = "the clock has moved only when this says so"]
 #[derive(Debug)]
 pub struct Advancing {
@@ -667,7 +672,7 @@ pub struct Advancing {
 }
 
 impl Advancing {
-    /// Blocks the thread until the clock has moved.
+    /// Blocks the thread until the clock has moved, and returns the new time.
     ///
     /// # Errors
     /// [`AdvanceError`].

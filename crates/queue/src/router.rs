@@ -1,12 +1,12 @@
-//! [`Router`]: which shard of a data set has a queue, a task or a lease.
+//! [`Router`]: tells the shard of a data set that has a queue, a task or a lease.
 
 use sha2::{Digest, Sha256};
 use tickwheel_engine::{QueueName, SHARDS_MAX, ShardId, Token};
 
-/// Tells the shard that a call concerns. A queue lives in one shard, so its order, its limits and its counts are exact.
+/// Tells the shard that a call concerns. All of a queue is in one shard, so the order, the limits and the counts of the queue are exact.
 ///
-/// The shard of a queue is the first 4 bytes of the SHA-256 of its name, as a big-endian number, modulo the number of shards. This rule
-/// never changes, because tasks are found by it. SQL can compute it, too: for 64 shards it is
+/// The shard of a queue is the first 4 bytes of the SHA-256 of the queue's name, as a big-endian number, modulo the number of shards. This
+/// rule never changes: otherwise the tasks of earlier versions would not be found. SQL can compute the shard, too: for 64 shards it is
 /// `('x' || encode(substr(sha256(convert_to(name, 'UTF8')), 1, 4), 'hex'))::bit(32)::int8 % 64`.
 ///
 /// ```
@@ -26,13 +26,13 @@ impl Router {
     /// The router of a data set with one shard, such as a directory.
     pub const ONE: Self = Self { shards: 1 };
 
-    /// Returns the router of a data set with this many shards; `None` unless the number is between 1 and [`SHARDS_MAX`].
+    /// Returns the router of a data set with `shards` shards; `None` unless `shards` is between 1 and [`SHARDS_MAX`].
     #[must_use]
     pub fn new(shards: u32) -> Option<Self> {
         (1..=SHARDS_MAX).contains(&shards).then_some(Self { shards })
     }
 
-    /// The shard that has this queue. Cost: one SHA-256 of the name, or nothing if there is one shard.
+    /// Returns the shard that has this queue. Cost: one SHA-256 of the name, or nothing if there is one shard.
     #[must_use]
     pub fn of_queue(self, queue: &QueueName) -> ShardId {
         if self.shards == 1 {
@@ -42,19 +42,19 @@ impl Router {
         self.shard(u32::from_be_bytes([a, b, c, d]) % self.shards)
     }
 
-    /// The shard that has the task with this id, if there is such a task.
+    /// Returns the shard that has the task with this id, if there is such a task.
     #[must_use]
     pub fn of_id(self, id: u64) -> ShardId {
         ShardId::of_id(id, self.shards).expect("a router has 1 to 1,024 shards")
     }
 
-    /// The shard that granted the lease of this token, if the token is genuine.
+    /// Returns the shard that granted the lease of this token, if the token is genuine.
     #[must_use]
     pub fn of_token(self, token: Token) -> ShardId {
         self.of_id(token.task_id())
     }
 
-    /// All shards, in the order of their numbers.
+    /// Returns all shards, in the order of their numbers.
     pub fn all(self) -> impl Iterator<Item = ShardId> {
         (0..self.shards).map(move |number| self.shard(number))
     }
@@ -68,8 +68,8 @@ impl Router {
 mod tests {
     use super::*;
 
-    /// Names, and the numbers of their shards of 1, 3, 64 and 1,024. Another program computed them. They are frozen, because the tests of
-    /// another implementation of the rule may have them.
+    /// Names of queues, each with the number of its shard among 1, 3, 64 and 1,024 shards. Another program computed the numbers. The
+    /// numbers never change, because the tests of other implementations of the rule may use them.
     const VECTORS: [(&str, [u32; 4]); 6] = [
         ("mail", [0, 2, 49, 1_009]),
         ("close", [0, 0, 0, 512]),

@@ -1,4 +1,4 @@
-//! [`Shard`]: one engine over one store, without thread and clock.
+//! [`Shard`]: one engine over one store, without a thread and without a clock.
 
 use std::time::Duration;
 
@@ -10,64 +10,65 @@ use tickwheel_engine::{
 use crate::calendar::Calendar;
 use crate::commits::CommitSeconds;
 
-/// An engine and its store, joined: inputs go in, and answers come out. The messages between the two stay inside.
+/// An engine and its store together: inputs go in, and answers come out. Requests and replies between the engine and the store stay inside.
 ///
-/// A driver calls [`turn`](Self::turn) with all inputs that are there: when inputs come, when [`next_wake`](Self::next_wake) says so, or
-/// when the store has something to say. After each turn it takes the answers, see [`take_answers`](Self::take_answers). The thread of
-/// [`Queue`](crate::Queue) is one driver, the simulator another: both run this very code.
+/// A driver calls [`turn`](Self::turn) with all inputs that it has: when inputs come, at the time of [`next_wake`](Self::next_wake), and
+/// when the store has news. After each turn the driver takes the answers, see [`take_answers`](Self::take_answers). The thread of
+/// [`Queue`](crate::Queue) is one driver, the simulator is another: both run the same code of the shard.
 ///
 /// # Ownership
 /// The store may lose the shard to another owner while the engine runs. Then the engine is dropped, together with the answers that have not
-/// left, and [`is_unowned`](Self::is_unowned) is true: it is unknown whether the open calls took effect. The driver asks for the shard
-/// again with [`acquire`](Self::acquire).
+/// left, and [`is_unowned`](Self::is_unowned) is true. For calls without an answer, it is unknown whether they took effect. The driver asks
+/// for the shard again with [`acquire`](Self::acquire).
 #[derive(Debug)]
 pub struct Shard<S> {
     id: ShardId,
     store: S,
     phase: Phase,
-    /// Whether all that is near has been in memory at least once since the shard was acquired.
+    /// Whether all near tasks have been in memory at least once since the shard was acquired.
     serving: bool,
     config: EngineConfig,
     effects: Vec<Effect>,
-    /// Answers that have not left.
+    /// Answers that the driver has not taken yet.
     answers: Vec<(CallId, Answer)>,
-    /// The request of the shard itself that is under way.
+    /// The request under way that the shard itself made, not the engine.
     own: Option<RequestId>,
-    /// Requests up to this one were made before the engine ran, or by an earlier engine. The present engine ignores their replies.
+    /// All requests up to this one were made by the shard itself or by an earlier engine. The present engine does not get their replies.
     earlier: RequestId,
-    /// The last request.
+    /// The number of the last request to the store.
     last: RequestId,
-    /// Whether it is unknown now if the shard is still owned.
+    /// Whether it is unknown now if this process still owns the shard.
     in_doubt: bool,
     replies: Vec<(RequestId, Reply)>,
-    /// The commit in flight, and when it was handed over (monotonic ns).
+    /// The commit that is under way, and the time of its request (monotonic ns).
     committing: Option<(RequestId, u64)>,
     commits: CommitSeconds,
-    /// The longest commit since the last call of `take_slowest`.
+    /// The duration of the longest commit since the last call of `take_slowest`.
     slowest: Duration,
     calendar: Calendar,
 }
 
 #[derive(Debug)]
 enum Phase {
-    /// The store is asked for the shard.
+    /// The shard has asked the store for ownership.
     Acquiring,
-    /// The store did not hand the shard over, for this reason.
+    /// The store refused to hand the shard over, for this reason.
     Refused(String),
-    /// Another owner has the shard, from the start or since the store lost it.
+    /// Another owner has the shard: from the start, or because the store lost the shard.
     Unowned,
-    /// The engine gets the tasks that the shard was left with, page by page.
+    /// The engine gets the state that the last owner left in the store, page by page.
     Restoring(Box<Engine>),
     Running(Box<Engine>),
-    /// The engine has stopped. Its last answers leave before the shard is released.
+    /// The engine has stopped. The driver takes its last answers before the shard is released.
     Stopped(Box<Engine>),
-    /// The store is asked to close.
+    /// The shard has asked the store to release the ownership.
     Releasing(Box<Engine>),
     Released(Box<Engine>),
 }
 
 impl<S: ShardStore> Shard<S> {
-    /// Asks the store for shard `id`. The engine runs once the store has answered, see [`is_serving`](Self::is_serving).
+    /// Makes a shard and asks the store for the ownership of shard `id`. The shard takes inputs once [`is_serving`](Self::is_serving) is
+    /// true.
     #[must_use]
     pub fn new(id: ShardId, store: S, config: EngineConfig, now: Now) -> Self {
         let mut shard = Self {
@@ -92,7 +93,7 @@ impl<S: ShardStore> Shard<S> {
         shard
     }
 
-    /// Asks the store for the shard again, if the shard was lost, was refused, or could not be loaded. Otherwise does nothing.
+    /// Asks the store for the shard again, if [`is_to_be_acquired`](Self::is_to_be_acquired). Otherwise does nothing.
     pub fn acquire(&mut self, now: Now) {
         if self.is_to_be_acquired() {
             self.lose();
@@ -101,7 +102,8 @@ impl<S: ShardStore> Shard<S> {
         }
     }
 
-    /// Whether the driver has to ask for the shard again: another owner has it, the store refused it, or the near tasks cannot be read.
+    /// Whether the driver has to ask for the shard again: another owner has the shard, the store refused it, or the near tasks cannot be
+    /// read.
     #[must_use]
     pub fn is_to_be_acquired(&self) -> bool {
         match &self.phase {
@@ -115,7 +117,7 @@ impl<S: ShardStore> Shard<S> {
         }
     }
 
-    /// Makes a request of the shard itself. No engine runs meanwhile.
+    /// Sends a request of the shard itself to the store. No engine runs until the reply.
     fn submit_own(&mut self, request: Request) {
         self.last.0 += 1;
         self.earlier = self.last;
@@ -123,11 +125,11 @@ impl<S: ShardStore> Shard<S> {
         self.store.submit(self.last, request);
     }
 
-    /// Takes the inputs, and carries requests and replies between engine and store as long as there are any. The answers are kept for
-    /// [`take_answers`](Self::take_answers). Inputs that come while another owner has the shard, or the store refuses it, are dropped.
+    /// Applies the inputs, and carries requests and replies between engine and store until neither has more. The answers are kept for
+    /// [`take_answers`](Self::take_answers). Inputs are dropped while another owner has the shard, or the store refuses it.
     ///
     /// # Panics
-    /// If inputs come before the shard is acquired, or after it was released.
+    /// If inputs come while the shard is being acquired or restored, or after its engine has stopped.
     pub fn turn(&mut self, now: Now, inputs: &mut Vec<Input>) {
         loop {
             self.store.poll(&mut self.replies);
@@ -164,10 +166,10 @@ impl<S: ShardStore> Shard<S> {
         }
     }
 
-    /// Appends the answers that may leave. Returns whether another turn has something to do at once.
+    /// Appends the answers that may leave to `answers`. Returns whether the driver should call [`turn`](Self::turn) again at once.
     ///
-    /// An answer stays here while it is unknown whether the shard is still owned, and it is dropped if the shard was lost. The last answers
-    /// of an engine that has stopped leave before the shard is released.
+    /// While it is unknown if the shard is still owned, the answers are kept. If the shard was lost, the answers are dropped. If the engine
+    /// has stopped, its last answers are taken first, and then the release of the shard is requested.
     pub fn take_answers(&mut self, answers: &mut Vec<(CallId, Answer)>) -> bool {
         let validity = self.store.validity();
         self.in_doubt = validity == Validity::InDoubt;
@@ -189,12 +191,13 @@ impl<S: ShardStore> Shard<S> {
         }
     }
 
-    /// Drops the engine, whose memory may be wrong by now, with everything that it was about to say.
+    /// Drops the engine, because its memory may be wrong by now, and all answers that have not left.
     fn lose(&mut self) {
         match &self.phase {
             Phase::Restoring(_) | Phase::Running(_) | Phase::Stopped(_) => self.phase = Phase::Unowned,
             Phase::Acquiring | Phase::Refused(_) | Phase::Unowned => {}
-            // All answers of the engine have left. The next owner has an epoch of its own.
+            // All answers of the engine have left, and a release is under way or done. The next owner has an epoch of its own, so nothing
+            // is lost.
             Phase::Releasing(_) | Phase::Released(_) => return,
         }
         self.serving = false;
@@ -205,14 +208,14 @@ impl<S: ShardStore> Shard<S> {
         self.earlier = self.last;
     }
 
-    /// Carries out the engine's effects. Returns whether the store was asked for something.
+    /// Carries out the effects of the engine. Returns whether a request was sent to the store.
     fn carry_out(&mut self, now: Now) -> bool {
         let mut asked = false;
         for effect in self.effects.drain(..) {
             match effect {
                 Effect::Request { id, request } => {
                     asked = true;
-                    // Each engine counts its requests from 1.
+                    // Each engine numbers its requests from 1. The shard numbers them on from those before.
                     self.last = RequestId(self.earlier.0 + id.0);
                     if matches!(request, Request::Commit { .. }) {
                         self.committing = Some((self.last, now.mono_ns));
@@ -273,9 +276,9 @@ impl<S: ShardStore> Shard<S> {
             }
             (Phase::Acquiring | Phase::Restoring(_), Reply::Held | Reply::Fenced) => Phase::Unowned,
             (Phase::Acquiring | Phase::Restoring(_), Reply::Failed { why }) => Phase::Refused(why),
-            // The shard was lost meanwhile.
+            // The shard was lost while the request was under way.
             (Phase::Unowned, _) => Phase::Unowned,
-            // If the store failed before, or another owner has the shard, the next owner reads what is durable.
+            // If the store has failed or another owner has the shard, the release has no effect. The next owner reads what is durable.
             (Phase::Releasing(engine), Reply::Released | Reply::Failed { .. } | Reply::Fenced) => {
                 Phase::Released(engine)
             }
@@ -285,68 +288,68 @@ impl<S: ShardStore> Shard<S> {
         };
     }
 
-    /// The engine has taken a page in: now it runs, or the next page is asked for.
+    /// Returns the next phase after the engine has taken a page: the engine runs, or the shard asks the store for the next page.
     fn restored(&mut self, engine: Box<Engine>, next: Option<AcquiredCursor>) -> Phase {
         let Some(after) = next else { return Phase::Running(engine) };
         self.submit_own(Request::AcquiredPage { after });
         Phase::Restoring(engine)
     }
 
-    /// When the passing of time will next change something.
+    /// Returns when time alone will next change something.
     #[must_use]
     pub fn next_wake(&self) -> NextWake {
         self.running().map_or_else(NextWake::default, Engine::next_wake)
     }
 
-    /// Whether the shard takes inputs: it is owned, and all that is near has been in memory since it was acquired.
+    /// Whether the driver may give inputs to the shard: it is owned, and all near tasks have been in memory since it was acquired.
     #[must_use]
     pub fn is_serving(&self) -> bool {
         self.serving && self.is_running()
     }
 
-    /// Whether it is unknown now if the shard is still owned. Answers wait meanwhile.
+    /// Whether it was unknown at the last [`take_answers`](Self::take_answers) if the shard is still owned. Answers wait meanwhile.
     #[must_use]
     pub fn is_in_doubt(&self) -> bool {
         self.in_doubt
     }
 
-    /// Whether another owner has the shard.
+    /// Whether another owner has the shard, or had it when the store was last asked.
     #[must_use]
     pub fn is_unowned(&self) -> bool {
         matches!(self.phase, Phase::Unowned)
     }
 
-    /// Whether the shard is acquired and all that is near is in memory.
+    /// Whether the engine runs and all near tasks are in memory now.
     #[must_use]
     pub fn is_loaded(&self) -> bool {
         self.running().is_some_and(Engine::is_loaded)
     }
 
-    /// Whether the engine runs, so that it takes inputs.
+    /// Whether the engine runs, so that it can take inputs.
     #[must_use]
     pub fn is_running(&self) -> bool {
         self.running().is_some()
     }
 
-    /// Whether nothing but waiting calls is under way.
+    /// Whether the engine runs and nothing is under way except waiting calls.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.answers.is_empty() && self.running().is_some_and(Engine::is_idle)
     }
 
-    /// Why the store did not hand the shard over; `None` if it did not refuse.
+    /// Returns why the store refused to hand the shard over; `None` if the store did not refuse.
     #[must_use]
     pub fn refusal(&self) -> Option<&str> {
         if let Phase::Refused(why) = &self.phase { Some(why) } else { None }
     }
 
-    /// Whether the shard has been given up, so that a stop is over.
+    /// Whether the store has released the shard, so that a stop is complete.
     #[must_use]
     pub fn is_released(&self) -> bool {
         matches!(self.phase, Phase::Released(_))
     }
 
-    /// The engine, once it runs.
+    /// Returns the engine once it runs, also after it has stopped; `None` before, and after the shard was lost.
     #[must_use]
     pub fn engine(&self) -> Option<&Engine> {
         match &self.phase {
@@ -358,13 +361,13 @@ impl<S: ShardStore> Shard<S> {
         }
     }
 
-    /// The store, for drivers that inspect it.
+    /// Returns the store, for drivers that inspect it.
     #[must_use]
     pub fn store(&self) -> &S {
         &self.store
     }
 
-    /// The store, to pin its files or to check its lock.
+    /// Returns the store, to pin its files or to check its lock.
     pub(crate) fn store_mut(&mut self) -> &mut S {
         &mut self.store
     }
@@ -375,7 +378,7 @@ impl<S: ShardStore> Shard<S> {
         self.running().and_then(Engine::room_pace) == Some(RoomPace::Fast)
     }
 
-    /// The engine while it takes inputs: neither before it runs nor after it has stopped.
+    /// Returns the engine while it takes inputs; `None` before it runs and after it has stopped.
     pub(crate) fn running(&self) -> Option<&Engine> {
         match &self.phase {
             Phase::Running(engine) => Some(engine),
@@ -389,17 +392,17 @@ impl<S: ShardStore> Shard<S> {
         }
     }
 
-    /// Since when the commit in flight is under way (monotonic ns).
+    /// Returns when the commit under way was requested (monotonic ns); `None` if no commit is under way.
     pub(crate) fn committing_since(&self) -> Option<u64> {
         self.committing.map(|(_, since_ns)| since_ns)
     }
 
-    /// Returns the time of the longest commit since the last call.
+    /// Returns the duration of the longest commit since the last call, and sets it back to 0.
     pub(crate) fn take_slowest(&mut self) -> Duration {
         core::mem::take(&mut self.slowest)
     }
 
-    /// How long commits took.
+    /// Returns how long the commits took.
     #[must_use]
     pub fn commits(&self) -> &CommitSeconds {
         &self.commits

@@ -13,7 +13,7 @@ use tickwheel_store::{
 
 use crate::backup::{Manifest, identity};
 
-/// How many times the lock of a directory in use is tried again. A `doctor` locks the directory for a moment.
+/// How many times an opening tries again to lock a directory that is in use. A `doctor` locks the directory for a moment only.
 const TRIES: u32 = 10;
 const TRY_AGAIN_AFTER: Duration = Duration::from_millis(10);
 
@@ -43,22 +43,22 @@ impl OpenStore for Directory<'_> {
                 opened => break opened?,
             }
         };
-        // A directory that is opened is no longer a backup, because it changes from now on. If the file cannot be removed, `doctor` says
-        // that it differs.
+        // A directory that was opened is no longer a backup, because it changes from now on. So the manifest of the backup is removed. If
+        // it cannot be removed, `doctor` reports that the directory differs from the manifest.
         let _absent = std::fs::remove_file(path.join(Manifest::FILE));
         Ok(OpenedStore {
             last_wall: store.last_wall(),
             identity: identity(path)?.unwrap_or_default(),
             durability,
             recovery: Some(store.recovery_report().clone()),
-            // The process may move to another working directory.
+            // The path is made absolute, because the process may change its working directory.
             directory: Some(std::path::absolute(path).unwrap_or_else(|_| path.to_owned())),
             store,
         })
     }
 }
 
-/// The store in memory, which lives as long as the process.
+/// The store in memory. Its tasks are gone when the queue ends.
 #[derive(Debug)]
 pub(crate) struct Memory {
     pub(crate) secret: [u8; 16],

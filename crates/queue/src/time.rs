@@ -8,21 +8,22 @@ use tickwheel_engine::{NextWake, Now, Timestamp};
 use crate::notice::ClockChange;
 use crate::wall::{Reading, WallGuard, split};
 
-/// The longest wait. Both clocks are looked at again after it, so that a step is noticed.
+/// The longest wait. After each wait both clocks are read again, so a step of the wall clock is noticed in time.
 const WAIT_MAX: Duration = Duration::from_secs(1);
 
-/// The system's clock, rounded down to the millisecond. Backups use this clock even if the queue has a virtual one.
+/// Returns the time of the system's wall clock, rounded down to the millisecond. Backups use this clock even if the queue has a virtual
+/// clock.
 #[must_use]
 pub fn system_now() -> Timestamp {
     i64::try_from(since_1970().as_millis()).ok().and_then(Timestamp::from_ms).unwrap_or(Timestamp::EPOCH)
 }
 
-/// How long ago 1970 began, by the system's clock. A clock that shows a time before 1970 was never set: it counts as 1970.
+/// Returns the time since 1970, by the system's wall clock. If the clock shows a time before 1970, it was never set, and 0 is returned.
 fn since_1970() -> Duration {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
 }
 
-/// The time of one shard.
+/// The clocks of one shard, real or virtual.
 #[derive(Debug)]
 pub(crate) enum Time {
     Real { clock: SystemClock, guard: WallGuard },
@@ -52,7 +53,8 @@ impl Time {
         Now { mono_ns, wall, wall_sub_ns }
     }
 
-    /// How long to wait for the wake, at most [`WAIT_MAX`]. No wait brings a virtual clock to its wake.
+    /// Returns how long to wait for `wake`, at most [`WAIT_MAX`]. With a virtual clock this is always [`WAIT_MAX`], because only a call
+    /// moves the clock.
     pub(crate) fn wait(&mut self, wake: NextWake) -> Duration {
         if self.is_virtual() {
             return WAIT_MAX;
@@ -61,7 +63,7 @@ impl Time {
         until(now, wake).map_or(WAIT_MAX, |wait| wait.min(WAIT_MAX))
     }
 
-    /// The date of an event outside of the queue: the believed wall time, or the system's time if the queue has a virtual clock.
+    /// Returns the date for a pin of a backup: the believed wall clock, or the system's wall clock if the queue has a virtual clock.
     pub(crate) fn stamp(&mut self) -> Timestamp {
         match self {
             Self::Real { .. } => self.now().wall,
@@ -73,7 +75,7 @@ impl Time {
         matches!(self, Self::Virtual { .. })
     }
 
-    /// Moves a virtual clock. Its wall time and its monotonic time move equally far.
+    /// Moves a virtual clock by `by`: its wall time and its monotonic time.
     pub(crate) fn advance(&mut self, by: Duration) {
         match self {
             Self::Real { .. } => unreachable!("only a virtual clock is moved by hand"),
@@ -92,7 +94,8 @@ impl Time {
         }
     }
 
-    /// Returns how many steps of the wall clock were noticed, and how far it is ahead of the believed time (ms).
+    /// Returns the number of steps of the wall clock that were noticed, and how far the wall clock is ahead of the believed wall clock
+    /// (ms).
     pub(crate) fn clock_status(&self) -> (u64, i64) {
         match self {
             Self::Real { guard, .. } => {
@@ -103,7 +106,7 @@ impl Time {
     }
 }
 
-/// How long it is from `now` to the earlier of the two wakes, each on its own clock; `None` if there is no wake.
+/// Returns the time from `now` to the earlier of the two wakes, each on its own clock; `None` if there is no wake.
 pub(crate) fn until(now: Now, wake: NextWake) -> Option<Duration> {
     let by_wall = wake.wall.map(|at| {
         Duration::from_millis(at.ms_since(now.wall))
@@ -115,8 +118,8 @@ pub(crate) fn until(now: Now, wake: NextWake) -> Option<Duration> {
 }
 
 fn read(clock: &SystemClock) -> Reading {
-    // The wall clock is read first. A worker is told an instant of the wall clock, and the monotonic clock keeps the lease: the time
-    // between the two readings makes the lease longer, never shorter.
+    // The wall clock is read first. A worker is told the end of its lease on the wall clock, and the shard ends the lease by the monotonic
+    // clock. So the time between the two readings makes the lease longer, never shorter.
     let wall_ns = since_1970().as_nanos() as i128;
     let mono_ns = clock.now().as_nanos();
     Reading { mono_ns, boot_ns: boot_ns(mono_ns), wall_ns }
@@ -129,7 +132,7 @@ fn boot_ns(_mono_ns: u64) -> u64 {
     seconds.saturating_mul(1_000_000_000).saturating_add(u64::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-/// Without a boot-time clock a suspend looks like a step, and the step has to stand for a minute.
+/// Without a boot-time clock, a suspend looks like a step of the wall clock. A long suspend is then doubted for one minute.
 #[cfg(not(target_os = "linux"))]
 fn boot_ns(mono_ns: u64) -> u64 {
     mono_ns

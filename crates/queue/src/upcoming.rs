@@ -1,4 +1,4 @@
-//! The future instants of a schedule.
+//! [`upcoming`] and [`instants`]: the future instants of a schedule.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ pub struct Upcoming {
     pub at: Timestamp,
     /// How a change of the clocks affects this instant.
     pub change: ClockChange,
-    /// The wall time of this instant, with its offset. A cadence without a zone has it in UTC.
+    /// The wall time of this instant, with its offset. The wall time is in UTC if the cadence has no zone.
     pub local: String,
 }
 
@@ -35,12 +35,12 @@ pub(crate) fn as_if_put(schedule: Arc<Schedule>, now: Now) -> Result<ScheduleRec
     record.next.is_some().then_some(record).ok_or(ScheduleError::NeverFires)
 }
 
-/// Returns the next instants of a schedule, at most `count`, from its noted instant on. The record decides them as far as that is possible.
-/// Two things cannot be foreseen: how long a task takes after which a fixed delay begins, and whether an instant is left out because the
-/// task before is still live.
+/// Returns the next instants of a schedule, at most `count`, beginning with the next instant in `record`. The real instants may differ in
+/// two cases that cannot be foreseen: a fixed delay begins when the task before ends, so only the first instant is returned; and an instant
+/// is left out if the task before is still live.
 ///
 /// # Errors
-/// [`CronError`]: the expression or the zone cannot be used, because the database of zones has changed since the put.
+/// [`CronError`]: the expression or the zone cannot be used any more, because the database of zones has changed since the put.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -63,25 +63,25 @@ pub fn upcoming(record: &ScheduleRecord, count: usize) -> Result<Vec<Upcoming>, 
     Ok(all(record, Timestamp::default())?.take(count).map(shown).collect())
 }
 
-/// The instants of [`upcoming`] without their details, one after the other, from `from` on, as long as the schedule has any. Cost of each
-/// instant: some microseconds for a cron expression. Instants before `from` cost nothing, unless the schedule makes a limited number of
-/// tasks.
+/// Returns the instants of [`upcoming`] without their details, from `from` on, one after the other until the schedule ends. Cost of each
+/// instant: some microseconds for a cron expression. Instants before `from` cost nothing, unless the number of tasks of the schedule is
+/// limited.
 ///
 /// # Errors
-/// As [`upcoming`].
+/// The errors of [`upcoming`].
 pub fn instants(
     record: &ScheduleRecord,
     from: Timestamp,
 ) -> Result<impl Iterator<Item = Timestamp> + use<>, CronError> {
-    // Instants before `from` that count towards a limit have to be walked over.
+    // Instants before `from` count towards the limit of the number of tasks. So they are computed and skipped if there is a limit.
     let skipped = if record.left().is_some() { Timestamp::default() } else { from };
     Ok(all(record, skipped)?.map(|(at, _)| at).skip_while(move |at| *at < from))
 }
 
-/// A future instant, with what a cron expression says about it.
+/// A future instant. For a cron expression, also its wall time and the change of the clocks.
 type One = (Timestamp, Option<Occurrence>);
 
-/// Returns the instants of the schedule from its noted instant on, and not before `from`.
+/// Returns the instants of the schedule from the next instant in `record` on, and not before `from`.
 fn all(record: &ScheduleRecord, from: Timestamp) -> Result<Box<dyn Iterator<Item = One>>, CronError> {
     let schedule = &record.schedule;
     let left = usize::try_from(record.left().unwrap_or(u64::MAX)).unwrap_or(usize::MAX);

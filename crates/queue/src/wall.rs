@@ -1,4 +1,4 @@
-//! The wall clock and its guard.
+//! [`WallGuard`]: decides which wall time is believed.
 
 mod lines;
 #[cfg(test)]
@@ -12,19 +12,20 @@ use tickwheel_engine::Timestamp;
 use self::lines::Lines;
 use crate::notice::ClockChange;
 
-/// A step forward of more than this is not believed at once, unless the boot-time clock saw it too.
+/// A step forward of more than this is not believed at once, unless the boot-time clock moved as far, or the step is a return (see
+/// [`RETURN_MAX`]).
 pub const CLOCK_GUARD: Duration = Duration::from_secs(5 * 60);
-/// How long a doubted step has to stand until it is believed.
+/// How long a doubted step has to stand before it is believed.
 pub const GUARD_STANDS: Duration = Duration::from_secs(60);
-/// A wall clock that returns to where it was believed before is believed at once for this long after it left, and no longer than it
-/// had been believed there.
+/// If a wall clock leaves a time at which it was believed and returns to it, the return is believed at once. This holds for as long as the
+/// clock was believed at that time before, and for [`RETURN_MAX`] at most.
 pub const RETURN_MAX: Duration = Duration::from_secs(60 * 60);
-/// How many changes are kept until they are taken. If the clock is set more often meanwhile, the oldest changes are lost.
+/// The largest number of changes that are kept until they are taken. If the clock is set more often meanwhile, the oldest changes are lost.
 const CHANGES_MAX: usize = 16;
-/// A smaller difference between the clocks is slewing and rounding, and no step.
+/// A difference between the clocks up to this is slewing or rounding. A larger difference is a step.
 const STEP_NOTICED: Duration = Duration::from_millis(500);
 
-/// A reading of three clocks, as close together as possible (ns); `wall_ns` counts from the Unix epoch.
+/// A reading of three clocks, as close together as possible (ns). `wall_ns` is counted from the Unix epoch.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Reading {
     /// The monotonic clock. It stands still while the machine is suspended.
@@ -37,16 +38,16 @@ pub struct Reading {
 
 /// Decides which wall time to believe.
 ///
-/// A wall clock that jumps ahead would make everything due at once, and nothing could undo that. So a step forward of more
-/// than five minutes is believed in three cases only: the boot-time clock has moved as far (then the machine slept); it has
-/// stood for a minute; or it is the end of a step back. Until then believed time goes on at the pace of the monotonic clock. A
-/// step back is followed at once: waiting longer does no harm, and `due_at` is an instant of the wall clock.
+/// A wall clock that jumps ahead would make everything due at once, and nothing could undo that. So a step forward of more than five
+/// minutes is believed in three cases only: the boot-time clock has moved as far (then the computer slept); the step has stood for a
+/// minute; or the step is the return from a step back. Until then the believed wall clock goes on at the pace of the boot-time clock. A
+/// step back is followed at once: tasks then wait longer, which does no harm, and `due_at` is an instant of the wall clock.
 ///
-/// A step back may be a glitch: the clock shows an hour less for a second and returns. The return is a step forward of an hour,
-/// but it leads to where the clock was believed before, counted on by the boot-time clock. If the clock was right there, nothing
-/// becomes due too early. So the return is believed at once. How long the guard remembers the place depends on how long
-/// the clock was believed there: as long as that, and at most an hour ([`RETURN_MAX`]). So a clock that was wrong when the
-/// machine started, and was set right after a minute, may return to the wrong time for a minute and no longer.
+/// A step back may be a glitch: the clock shows an hour less for a second and returns. The return is a step forward of an hour, but it
+/// leads to the time at which the clock would be without the glitch. If that time is right, nothing becomes due too early. So the return is
+/// believed at once. The guard remembers the offset before the glitch for as long as the clock was believed at that offset, and for an hour
+/// at most ([`RETURN_MAX`]). So a clock that was wrong when the computer started, and was set right after a minute, may return to the wrong
+/// time for a minute and no longer.
 ///
 /// ```
 /// use tickwheel_queue::wall::{Reading, WallGuard};
@@ -55,29 +56,29 @@ pub struct Reading {
 /// let mut guard = WallGuard::new(at(0, 7_200));
 /// assert_eq!(guard.observe(at(10, 7_210 + 3_600)), 7_210 * 1_000_000_000, "ten seconds have passed, no hour");
 /// assert_eq!(guard.observe(at(11, 7_211)), 7_211 * 1_000_000_000);
-/// // A glitch: an hour back for a second.
+/// // A glitch: for a second, the clock shows an hour less.
 /// assert_eq!(guard.observe(at(12, 7_212 - 3_600)), 3_612 * 1_000_000_000);
 /// assert_eq!(guard.observe(at(13, 7_213)), 7_213 * 1_000_000_000);
 /// assert_eq!(guard.steps(), 4, "all of them are noticed");
 /// ```
 #[derive(Clone, Debug)]
 pub struct WallGuard {
-    /// The last reading, and the time that was believed then.
+    /// The last reading. `believed_ns` is the wall time that was believed at this reading (ns since the Unix epoch).
     last: Reading,
     believed_ns: i128,
-    /// How long the guard has lived, by the boot-time clock.
+    /// The time since the first reading, by the boot-time clock (ns).
     age_ns: i128,
-    /// Where the wall clock was believed before.
+    /// The offsets at which the wall clock was believed before.
     lines: Lines,
-    /// A step that is not believed yet: when it was first seen, on the monotonic clock.
+    /// When a step that is not believed yet was first seen (monotonic ns); `None` if no step is doubted.
     doubted_since_ns: Option<u64>,
     steps: u64,
-    /// Changes that were not taken yet.
+    /// The changes of the wall clock that were not taken yet.
     changes: VecDeque<ClockChange>,
 }
 
 impl WallGuard {
-    /// Believes the first reading: there is nothing to compare it with.
+    /// Returns a guard that believes the first reading, because there is nothing to compare the reading with.
     #[must_use]
     pub fn new(first: Reading) -> Self {
         Self {
@@ -91,7 +92,7 @@ impl WallGuard {
         }
     }
 
-    /// Returns the wall time to believe at this reading (ns since the Unix epoch).
+    /// Takes a reading of the clocks, and returns the wall time to believe now (ns since the Unix epoch).
     pub fn observe(&mut self, reading: Reading) -> i128 {
         let slept_ns = i128::from(reading.boot_ns.saturating_sub(self.last.boot_ns));
         let ran_ns = i128::from(reading.mono_ns.saturating_sub(self.last.mono_ns));
@@ -126,7 +127,8 @@ impl WallGuard {
         self.believed_ns
     }
 
-    /// Whether the doubted step has stood for long enough. A step that has just been made begins to stand now.
+    /// Notes when the doubted step was first seen, and returns whether it has stood for long enough. A clock that has just stepped begins
+    /// to stand now.
     fn has_stood(&mut self, has_stepped: bool) -> bool {
         let now_ns = self.last.mono_ns;
         let since_ns = self.doubted_since_ns.filter(|_| !has_stepped).unwrap_or(now_ns);
@@ -141,37 +143,37 @@ impl WallGuard {
         self.changes.push_back(change);
     }
 
-    /// Returns the changes of the wall clock since the last call, oldest first; at most the last 16.
+    /// Takes out the changes of the wall clock since the last call, oldest first; at most the last 16.
     pub fn take_changes(&mut self) -> impl Iterator<Item = ClockChange> + use<> {
         std::mem::take(&mut self.changes).into_iter()
     }
 
-    /// How many steps of the wall clock have been noticed.
+    /// Returns how many steps of the wall clock were noticed.
     #[must_use]
     pub fn steps(&self) -> u64 {
         self.steps
     }
 
-    /// How far the wall clock is ahead of the believed time (ns). The offset is not 0 only while a step is doubted.
+    /// Returns how far the wall clock is ahead of the believed wall clock (ns). The number is 0 unless a step is doubted.
     #[must_use]
     pub fn offset_ns(&self) -> i128 {
         self.last.wall_ns - self.believed_ns
     }
 }
 
-/// Whether this difference between the wall clock and the other clocks is large enough to mean that the wall clock was set.
+/// Whether this difference between the wall clock and the other clocks means that the wall clock was set.
 fn is_step(by_ns: i128) -> bool {
     by_ns.unsigned_abs() > STEP_NOTICED.as_nanos()
 }
 
-/// A difference in whole milliseconds.
+/// Returns a difference in whole milliseconds. A number beyond the range becomes the nearest one in the range.
 fn ms(ns: i128) -> i64 {
     let ms = ns / 1_000_000;
     i64::try_from(ms).unwrap_or(if ms < 0 { i64::MIN } else { i64::MAX })
 }
 
-/// Splits nanoseconds since the epoch into the millisecond and the rest, as [`Now`](tickwheel_engine::Now) wants them. A time before 1970
-/// becomes 1970.
+/// Splits nanoseconds since the Unix epoch into whole milliseconds and the remaining nanoseconds, for [`Now`](tickwheel_engine::Now). A
+/// time before 1970 becomes 1970.
 pub(crate) fn split(wall_ns: i128) -> (Timestamp, u32) {
     let wall_ns = wall_ns.max(0);
     let ms = i64::try_from(wall_ns / 1_000_000).unwrap_or(i64::MAX);

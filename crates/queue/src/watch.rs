@@ -1,4 +1,4 @@
-//! Looks at a shard after each turn, and tells its operator what is new.
+//! [`Watch`]: looks at a shard after each turn, and sends notices of what is new to the operator.
 
 use std::time::{Duration, Instant};
 
@@ -8,32 +8,33 @@ use tickwheel_store::QueueStore;
 use crate::notice::{ClockChange, Listener, Notice};
 use crate::shard::Shard;
 
-/// How often the store is asked for its free bytes while puts are refused for too few of them, or may be. A look costs no write. The store
-/// tries to go on after about three looks, and two kinds of tries take turns. So about 600 ms pass from free space to the first put, plus
-/// the time of the calls.
+/// The time between two questions to the store for its free bytes, while puts are refused for too few free bytes or may soon be. A question
+/// costs no write. After space is free again, the store tries to go on after about three questions, and two kinds of tries take turns. So
+/// about 600 ms pass until the first put, plus the time of the calls.
 const LOOK_FOR_ROOM: Duration = Duration::from_millis(100);
-/// How often the store is asked while there are few free bytes, so that a later flood of puts is not refused for bytes that are free again.
+/// The time between two such questions while free bytes are few but puts are taken. Bytes that are free again are then noticed before many
+/// puts come.
 const LOOK_FOR_ROOM_SLOWLY: Duration = Duration::from_millis(900);
-/// How often to check that the directory still belongs to this process: at least once a second.
+/// The time between two checks that the directory still belongs to this process: there has to be one in each second.
 const LOOK_AT_LOCK: Duration = Duration::from_millis(900);
 
-/// The notices that were told already, and when to look again.
+/// The notices that were sent already, and the times of the next looks.
 #[derive(Debug)]
 pub(crate) struct Watch {
     listener: Listener,
     slow_commit: Duration,
-    /// Since when there has been too little room.
+    /// When the room became too little; `None` while there is enough.
     short_since: Option<Instant>,
     is_read_only: bool,
     is_late: bool,
-    /// The beginning of the slow commit under way that was told already (monotonic ns).
+    /// The beginning of the last commit under way of which the listener was told (monotonic ns).
     waits_told: Option<u64>,
     begun: Instant,
     looked_for_room: Option<Instant>,
     look_at_lock: Instant,
 }
 
-/// How often the store is asked for its free bytes; `None`: there are enough.
+/// Returns the time between two questions to the store for its free bytes; `None` if there are enough free bytes or they do not matter.
 fn pace<S: ShardStore>(shard: &Shard<S>) -> Option<Duration> {
     shard.running().and_then(Engine::room_pace).map(|pace| match pace {
         RoomPace::Fast => LOOK_FOR_ROOM,
@@ -57,19 +58,19 @@ impl Watch {
         }
     }
 
-    /// How long until the next look.
+    /// Returns the time from `now` until the next check of the lock or the next question for the free bytes.
     pub(crate) fn wait<S: ShardStore>(&self, shard: &Shard<S>, now: Instant) -> Duration {
         let lock = self.look_at_lock.saturating_duration_since(now);
         let room = pace(shard).map(|every| self.room_due(every).saturating_duration_since(now));
         room.map_or(lock, |room| room.min(lock))
     }
 
-    /// When to ask for the free bytes next, with this time between two looks.
+    /// Returns when to ask for the free bytes next, if `every` is the time between two questions.
     fn room_due(&self, every: Duration) -> Instant {
         self.looked_for_room.map_or(self.begun, |looked| looked + every)
     }
 
-    /// Whether it is time to ask for the free bytes.
+    /// Returns whether to ask for the free bytes now. If so, notes that the question is asked at `now`.
     pub(crate) fn looks_for_room<S: ShardStore>(&mut self, shard: &Shard<S>, now: Instant) -> bool {
         let looks = pace(shard).is_some_and(|every| now >= self.room_due(every));
         if looks {
@@ -78,7 +79,7 @@ impl Watch {
         looks
     }
 
-    /// Has the store check its lock, if it is time.
+    /// Lets the store check its lock, if the last check was at least [`LOOK_AT_LOCK`] ago.
     pub(crate) fn look_at_lock<S: QueueStore>(&mut self, shard: &mut Shard<S>, now: Instant) {
         if now >= self.look_at_lock {
             self.look_at_lock = now + LOOK_AT_LOCK;
@@ -86,7 +87,7 @@ impl Watch {
         }
     }
 
-    /// Tells what is new. `mono_ns` is the time of the shard, `now` is the real monotonic time.
+    /// Sends notices of everything that is new to the listener. `mono_ns` is the time of the shard, and `now` is the real monotonic time.
     pub(crate) fn tell<S: QueueStore>(
         &mut self,
         shard: &mut Shard<S>,

@@ -1,4 +1,5 @@
-//! Two checks of a data directory: may users other than its owner write to it, and is a file or folder in it a symbolic link?
+//! Two checks of a data directory: whether users other than its owner may write to it, and whether a file or folder in it is a symbolic
+//! link.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -8,8 +9,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-/// The folders of a data directory to which users other than its owner may write, the directory itself first. Such users can remove and
-/// replace files there. A folder that cannot be looked at is left out.
+/// Returns the folders of a data directory to which users other than its owner may write. The directory itself comes first. Such users can
+/// remove and replace files in these folders. A folder whose permissions cannot be read is left out.
 ///
 /// Some volumes are mounted so that all users may write to them. So callers warn, and do not refuse.
 #[must_use]
@@ -27,7 +28,7 @@ pub fn writable_by_others(directory: impl AsRef<Path>) -> Vec<PathBuf> {
     folders
 }
 
-/// The warning about such folders, with the command that keeps other users out; `None` if there are none.
+/// Returns a warning about these folders, with the command that keeps other users out; `None` if there are no such folders.
 #[must_use]
 pub fn warning_of_others(directory: impl AsRef<Path>) -> Option<String> {
     let open = writable_by_others(directory);
@@ -49,10 +50,10 @@ fn quoted(path: &str) -> String {
     }
 }
 
-/// Opens a file as the options say. A symbolic link in the place of the file is refused.
+/// Opens a file as the options say. Refuses a symbolic link in the place of the file.
 ///
 /// # Errors
-/// The file is a link, or the system refuses.
+/// The file is a symbolic link, or the system refuses.
 #[doc(hidden)]
 pub fn open_no_link(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let flags = i32::try_from(OFlags::NOFOLLOW.bits()).expect("the flags of open are an int");
@@ -65,7 +66,7 @@ pub fn open_no_link(options: &mut OpenOptions, path: &Path) -> io::Result<File> 
 /// Refuses a symbolic link in the place of a file or folder.
 ///
 /// # Errors
-/// The path is a link, or nothing can be found out about it.
+/// The path is a symbolic link, or its metadata cannot be read.
 pub(crate) fn check_no_link(path: &Path) -> io::Result<()> {
     if fs::symlink_metadata(path)?.file_type().is_symlink() { Err(link()) } else { Ok(()) }
 }

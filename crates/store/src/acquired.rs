@@ -8,7 +8,7 @@ use tickwheel_engine::{AcquiredCursor, AcquiredPage, Population, QueueName, Rule
 
 use crate::rules::Rules;
 
-/// A page has this many entries unless the bounds say otherwise.
+/// The number of entries in a page, unless the bounds say otherwise.
 pub(crate) const ACQUIRED_PAGE: usize = 4_096;
 
 enum Entry<'a> {
@@ -17,7 +17,8 @@ enum Entry<'a> {
     Leased(u64),
 }
 
-/// The page behind `after`, at most `max` entries long. It has no leased tasks: the ids of those come beside it.
+/// Returns the page behind `after`, and separately the ids of its leased tasks. Both together have at most `max` entries. A `max` of 0 is
+/// taken for 1.
 pub(crate) fn page<V>(
     after: Option<&AcquiredCursor>,
     max: usize,

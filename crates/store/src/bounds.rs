@@ -1,56 +1,59 @@
-//! How much the store does at once.
+//! Limits of the work that the store does in one step.
 
 use crate::acquired::ACQUIRED_PAGE;
 use crate::log::HEAD_BYTES;
 
-/// How much the store does at once, before others have their turn. Each number is at least 1; a smaller one is taken for 1.
+/// Limits of the work that the store does in one step, before other work has its turn. A limit of 0 is taken for 1.
 ///
-/// A bound changes when something is done. It never changes an answer. The bounds are no settings for users: the simulator makes them
-/// small, because a few hundred tasks never meet a bound that is made for millions.
+/// A bound changes only when work is done and how large a part or a page is, and never makes an answer wrong. Users cannot set the bounds.
+/// The simulator makes the bounds small, because a few hundred tasks never reach a bound that is made for millions.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Bounds {
-    /// Bytes of blocks that a due histogram reads at once. The records of these blocks take about a millisecond.
+    /// Bytes of blocks that a due histogram reads at once. The store needs about a millisecond for the records of these blocks.
     pub histogram_read_bytes: usize,
-    /// A part of a due histogram ends at a block once it has this many bytes to read. The caller asks for the next part. Between the two parts,
-    /// the work that waits for the end of the reads has its turn.
+    /// A part of a due histogram ends once its blocks have this many bytes to read. The caller asks for the next part. Between two parts,
+    /// other work that waits for the end of the reads has its turn.
     pub histogram_bytes: usize,
-    /// A part of a due histogram also ends once it has looked at this many blocks: a millisecond or two.
+    /// A part of a due histogram also ends once it has looked at this many blocks, which takes one or two milliseconds.
     pub histogram_blocks: usize,
     /// A part of a due histogram also ends once it has looked at this many tasks of the memtable.
     pub histogram_memtable: usize,
-    /// A filter looks at no more than this many records before it answers, even if the page is empty then. A block that the filter reads
-    /// counts as several records: it has a megabyte and more, and takes some milliseconds.
+    /// A filter ends its page once it has looked at this many records, even if the page is empty then. If the page may have more tasks than
+    /// this number, the filter looks at as many records as the page may have tasks. A block that the filter reads counts as 16 records,
+    /// because the read takes some milliseconds.
     pub page_looks: usize,
-    /// A filter passes at least this many records. The first record costs the first blocks of all runs in reach, and the next page reads
-    /// these blocks again.
+    /// A filter passes at least this many records before `page_looks` ends its page. The first record costs the reading of the first blocks
+    /// of all runs in reach, and the next page reads these blocks again.
     pub page_passes: usize,
-    /// A page ends once its payloads have this many bytes: a thousand payloads of a megabyte each are too much for one answer.
+    /// A page ends once its payloads have this many bytes, because a thousand payloads of a megabyte each are too much for one answer.
     pub page_bytes: usize,
-    /// Bytes (some pages) that a merge of runs reads at once, beyond the block that is next.
+    /// Bytes that a merge of runs reads at once, beyond the next block.
     pub merge_read_bytes: usize,
-    /// Bytes of segments that one checkpoint reads to copy them: the log is kept until they are copied.
+    /// Bytes of segments that one checkpoint reads to copy their live records. A single larger segment is still read. The log is kept until
+    /// the records are copied.
     pub moved_bytes: u64,
-    /// Tasks that are read at once to be copied, about. The bound keeps their time in one step short.
+    /// About how many tasks are read at once to be copied. The bound keeps the time of one step short.
     pub moved_at_once: usize,
-    /// Tasks of a checkpoint that memory takes over in one step: some milliseconds.
+    /// Number of records of a checkpoint that the catalog takes over in one step, which takes some milliseconds.
     pub settled_at_once: usize,
-    /// Calls in one step of a checkpoint. Some runs are short, and each is a file of its own.
+    /// A step of a checkpoint ends once it has this many disk calls. Some runs are short, and each run is in a file of its own, so a step
+    /// without this bound could have very many calls.
     pub checkpoint_calls: usize,
     /// A segment takes no more runs once it has this many, because each run has to be read separately.
     pub segment_runs: usize,
-    /// The newest tasks in the memtable, up to this many, are in no order yet.
+    /// At most this many of the newest entries of the memtable are not sorted yet.
     pub memtable_tail: usize,
-    /// Spare log files that are kept; more are removed. A checkpoint of the usual size frees two or three at once. A file that is removed
-    /// then would have to be filled with zeroes again later.
+    /// Number of spare log files that are kept; more are removed. A checkpoint of the usual size frees two or three files at once. If these
+    /// files were removed, later files would have to be filled with zeroes.
     pub spare_files: usize,
-    /// The entries of this many tasks in memory are fetched together.
+    /// Number of tasks whose entries are fetched from memory together, so that their waits for memory overlap.
     pub tasks_ahead: usize,
-    /// Bytes of a record that are read at first, when its length is not known yet. Most records are shorter.
+    /// Bytes of a record that are read at first, while its length is not known. Most records are shorter.
     pub record_read_bytes: usize,
-    /// Bytes of a log file that an opening reads at first, to learn the number of its first frame. Most first frames are shorter. The
-    /// number is at least the head of a frame: without the head no frame is seen at all.
+    /// Bytes of a log file that an opening reads at first, to learn the number of its first frame. Most first frames are shorter. A smaller
+    /// bound is raised to the length of a frame's head, because no frame is found without its head.
     pub log_read_bytes: usize,
-    /// Entries in one page of what a new owner has to know.
+    /// Number of entries in one page of the `Acquired` reply.
     pub acquired_page: usize,
 }
 
@@ -81,7 +84,8 @@ impl Default for Bounds {
 }
 
 impl Bounds {
-    /// Returns the bounds, with every one at least 1. With a bound of 0 the store would make no progress.
+    /// Returns the bounds with each of them at least 1, and `log_read_bytes` at least the head of a frame. With a bound of 0 the store
+    /// would make no progress.
     pub(crate) fn in_range(self) -> Self {
         Self {
             histogram_read_bytes: self.histogram_read_bytes.max(1),

@@ -1,13 +1,15 @@
-//! Checksums that only this directory could have made.
+//! Checksums that start at a secret number of the directory. Bytes that the directory did not write itself do not match them.
 
 use core::hash::Hasher;
 
 use siphasher::sip::SipHasher13;
 
-/// Where the CRC of a file's records starts: a keyed hash of the kind of the file and of the use that it is in.
+/// Gives the numbers at which the CRCs of records start. Such a number is a keyed hash of the kind of the file and of its generation or
+/// number.
 ///
-/// A record checks out only in the file and the use that it was written for. So bytes of an earlier use in a recycled file are no record in
-/// the next use. No payload of a client can look like a record either, because the key is the secret of the directory.
+/// A record is valid only in the kind of file and in the generation for which it was written. So old bytes in a recycled file are no
+/// records in the file's next generation. The payload of a client cannot look like a record either, because the key is the secret of the
+/// directory.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct Seeds {
     key: [u8; 16],
@@ -24,7 +26,7 @@ pub(crate) enum Use {
     Checkpoint(u64),
     /// A segment of this generation.
     Segment(u64),
-    /// The note of the newest log file.
+    /// The note that says which log file is the newest.
     Newest,
 }
 
@@ -42,7 +44,7 @@ impl Seeds {
             Use::Newest => (5, 0),
         };
         let mut hasher = SipHasher13::new_with_key(&self.key);
-        // The prefix keeps seeds apart from the hashes that the same secret keys elsewhere.
+        // The prefix makes seeds differ from the other hashes that use the same secret.
         hasher.write(b"tickwheel store ");
         hasher.write(&u64::to_le_bytes(kind));
         hasher.write(&u64::to_le_bytes(number));
@@ -50,7 +52,7 @@ impl Seeds {
     }
 }
 
-/// The CRC-32C of `bytes`, started at `seed`.
+/// Returns the CRC-32C of `bytes`, started at `seed`.
 pub(crate) fn crc(seed: u32, bytes: &[u8]) -> u32 {
     crc32c::crc32c_append(seed, bytes)
 }

@@ -1,40 +1,41 @@
-//! The seam to the file system: everything a store does to a disk goes through [`Disk`].
+//! The interface between a store and the file system. Everything that a store does to a disk is a call to [`Disk`].
 
 use core::fmt;
 use std::io;
 
-/// A place with files, addressed by names relative to it: `meta`, `shard-0000/log-00000001`.
+/// A directory with files. The names of files are relative to the directory: `meta`, `shard-0000/log-00000001`.
 ///
-/// [`FsDisk`](crate::FsDisk) is the real one; a simulator has its own that loses what was not synced. The contract is the weakest that file
-/// systems give. Written bytes are durable after [`sync_data`](Disk::sync_data) of their file. The creation, the new name or the removal of
-/// a file is durable after [`sync_dir`](Disk::sync_dir) of its directory. Until then a crash keeps any part of these changes, in any order.
-/// After an error of a write or a sync, nothing is known of the bytes that it covered.
+/// [`FsDisk`](crate::FsDisk) is the disk of the operating system. The simulator has a disk of its own, which loses what was not synced. A
+/// store relies only on the weakest promises that file systems make. Written bytes are durable after [`sync_data`](Disk::sync_data) of
+/// their file. The creation, the new name or the removal of a file is durable after [`sync_dir`](Disk::sync_dir) of its directory. Before
+/// these syncs, a crash may keep any part of the changes, in any order. After an error of a write or a sync, the bytes that the call
+/// covered may be written or not.
 ///
-/// Files are opened when they are first used and stay open until [`close`](Disk::close), [`remove`](Disk::remove) or the
-/// drop of the disk.
+/// Files are opened when they are first used. They may stay open until [`close`](Disk::close), [`remove`](Disk::remove) or the drop of the
+/// disk.
 pub trait Disk: Send + 'static {
-    /// Makes this process the only owner of the place until the disk is dropped.
+    /// Makes this process the only owner of the directory until the disk is dropped.
     ///
     /// # Errors
-    /// [`io::ErrorKind::WouldBlock`] inside the error if another process has it.
+    /// [`io::ErrorKind::WouldBlock`] inside the error if another process owns the directory.
     fn lock(&mut self) -> Result<(), DiskError>;
-    /// Whether this process is still the only owner: the lock itself may have been taken away. A disk with a lock that cannot be taken
-    /// away, and a disk without a lock, answer `Ok`.
+    /// Checks that this process is still the only owner, because the lock itself may have been taken away. A disk without a lock, and a
+    /// disk with a lock that cannot be taken away, return `Ok`.
     ///
     /// # Errors
-    /// Another process may own the place by now.
+    /// If another process may own the directory.
     fn check_lock(&mut self) -> Result<(), DiskError> {
         Ok(())
     }
-    /// The names in a directory, in order; `""` is the place itself.
+    /// Returns the names in a directory, in order. `""` is the directory of the disk itself.
     ///
     /// # Errors
-    /// If it is absent or cannot be read.
+    /// If the directory is absent or cannot be read.
     fn list(&mut self, dir: &str) -> Result<Vec<String>, DiskError>;
-    /// Whether a file is there.
+    /// Whether a file exists.
     ///
     /// # Errors
-    /// If that cannot be told.
+    /// If the disk cannot tell.
     fn exists(&mut self, file: &str) -> Result<bool, DiskError> {
         match self.len(file) {
             Ok(_) => Ok(true),
@@ -45,71 +46,72 @@ pub trait Disk: Send + 'static {
     /// Makes a directory.
     ///
     /// # Errors
-    /// If it exists, among others.
+    /// If the directory exists, or cannot be made for another reason.
     fn create_dir(&mut self, dir: &str) -> Result<(), DiskError>;
     /// Makes an empty file.
     ///
     /// # Errors
-    /// If it exists, among others.
+    /// If the file exists, or cannot be made for another reason.
     fn create(&mut self, file: &str) -> Result<(), DiskError>;
-    /// Opens an existing file; the other calls do it by themselves.
+    /// Opens an existing file. The other calls open a file by themselves.
     ///
     /// # Errors
-    /// If it is absent, among others.
+    /// If the file is absent or cannot be opened.
     fn open(&mut self, file: &str) -> Result<(), DiskError>;
-    /// The length of a file (bytes).
+    /// Returns the length of a file (bytes).
     ///
     /// # Errors
-    /// If it is absent, among others.
+    /// If the file is absent or its length cannot be read.
     fn len(&mut self, file: &str) -> Result<u64, DiskError>;
-    /// Reads into `into` from `offset` on. Returns how many bytes were there: fewer only at the end of the file.
+    /// Reads bytes of a file into `into`, from `offset` on. Returns how many bytes were read. The number is less than the length of `into`
+    /// only at the end of the file.
     ///
     /// # Errors
     /// If the file is absent or cannot be read.
     fn read(&mut self, file: &str, offset: u64, into: &mut [u8]) -> Result<usize, DiskError>;
-    /// Writes all of `bytes` at `offset`, growing the file if need be. Not durable before `sync_data`.
+    /// Writes all of `bytes` at `offset`. The file grows if it is too short. The bytes are not durable before `sync_data`.
     ///
     /// # Errors
-    /// If any of the bytes may not have been written.
+    /// If some of the bytes may not have been written.
     fn write_at(&mut self, file: &str, offset: u64, bytes: &[u8]) -> Result<(), DiskError>;
     /// Makes the bytes and the length of a file durable (`fdatasync`).
     ///
     /// # Errors
-    /// If any of the bytes may be lost. A later sync that succeeds says nothing about this one.
+    /// If some of the bytes may be lost. A later sync that succeeds does not prove that these bytes are durable.
     fn sync_data(&mut self, file: &str) -> Result<(), DiskError>;
-    /// Cuts or grows a file. Not durable before `sync_data`.
+    /// Sets the length of a file to `bytes`: cuts it or makes it longer. The length is not durable before `sync_data`.
     ///
     /// # Errors
-    /// If the file is absent, among others.
+    /// If the file is absent or its length cannot be changed.
     fn set_len(&mut self, file: &str, bytes: u64) -> Result<(), DiskError>;
-    /// Gives a file another name. A file that had this name is replaced. Not durable before `sync_dir`.
+    /// Gives a file another name. A file that had the new name is replaced. The change is not durable before `sync_dir`.
     ///
     /// # Errors
-    /// If the file is absent, among others.
+    /// If the file is absent or cannot be renamed.
     fn rename(&mut self, from: &str, to: &str) -> Result<(), DiskError>;
-    /// Removes a file. Not durable before `sync_dir`.
+    /// Removes a file. The removal is not durable before `sync_dir`.
     ///
     /// # Errors
-    /// If the file is absent, among others.
+    /// If the file is absent or cannot be removed.
     fn remove(&mut self, file: &str) -> Result<(), DiskError>;
-    /// Makes the names in a directory durable; `""` is the place itself.
+    /// Makes the names in a directory durable. `""` is the directory of the disk itself.
     ///
     /// # Errors
-    /// If any of the names may be lost.
+    /// If some of the names may be lost.
     fn sync_dir(&mut self, dir: &str) -> Result<(), DiskError>;
-    /// Closes an open file. Nothing happens to a file that is not open.
+    /// Closes an open file. Does nothing if the file is not open.
     fn close(&mut self, file: &str);
-    /// Another handle to the same place, for another thread: bytes that one handle writes, the other reads. The lock stays with this
-    /// handle.
+    /// Returns another handle to the same directory, for another thread. Bytes that one handle writes can be read by the other one. The
+    /// lock stays with the first handle.
     #[must_use]
     fn another(&self) -> Self
     where
         Self: Sized;
-    /// Bytes that can still be written before the disk is full, as far as is known.
+    /// Returns how many bytes can still be written before the disk is full, as far as the disk can tell.
     fn free_bytes(&mut self) -> u64;
 }
 
-/// The operation that a disk was asked for when it failed.
+/// The kind of call to a disk that failed.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum DiskOp {
@@ -139,7 +141,7 @@ pub enum DiskOp {
     Remove,
     /// [`Disk::sync_dir`].
     SyncDir,
-    /// No operation of the disk failed: the thread that runs the disk ended.
+    /// The thread that makes the calls to the disk has ended. No operation of the disk itself failed.
     Run,
 }
 
@@ -164,26 +166,26 @@ impl fmt::Display for DiskOp {
     }
 }
 
-/// A call to a [`Disk`] that failed.
+/// The error of a call to a [`Disk`].
 #[derive(Debug, thiserror::Error)]
 #[error("{op} {file}: {source}")]
 pub struct DiskError {
     /// The operation.
     pub op: DiskOp,
-    /// The file or directory, under the name that the owner of the disk knows.
+    /// The name of the file or directory, as the disk gives it. [`FsDisk`](crate::FsDisk) gives the whole path.
     pub file: String,
     /// The cause.
     pub source: io::Error,
 }
 
 impl DiskError {
-    /// An error of `op` on `file`.
+    /// Makes the error of `op` on `file`.
     #[must_use]
     pub fn new(op: DiskOp, file: impl Into<String>, source: io::Error) -> Self {
         Self { op, file: file.into(), source }
     }
 
-    /// Whether there was no space. Space may come back, and nothing is broken.
+    /// Whether the call failed because the disk is full, or because a quota is used up. The same call may succeed later.
     #[must_use]
     pub fn is_full(&self) -> bool {
         matches!(self.source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)

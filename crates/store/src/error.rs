@@ -1,36 +1,36 @@
-//! Why a data directory was not opened.
+//! [`OpenError`]: why a data directory was not opened.
 
 use crate::disk::DiskError;
 use crate::layout::META;
 use crate::options::ClockMode;
 
-/// Why [`DiskStore::open`](crate::DiskStore::open) refused. Each text completes "failed to open the store: ...".
+/// The reason why [`DiskStore::open`](crate::DiskStore::open) refused a directory. Each text completes "failed to open the store: ...".
 ///
-/// Except for [`OpenError::Io`] the directory is as it was, byte for byte.
+/// Except for [`OpenError::Io`], no file of the directory was changed; the file `lock` may be new.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// Another process has the directory.
+    /// Another process has locked the directory.
     #[error("{place} belongs to another process; stop that one, or choose another data directory")]
     Locked {
-        /// The lock file.
+        /// The path of the lock file.
         place: String,
     },
-    /// The directory has other content, and is no data directory.
+    /// The directory has files of other programs in it, and is no data directory.
     #[error(
         "the directory has `{name}` in it and is no data directory; choose one that is empty or not there yet"
     )]
     Foreign {
-        /// A file of that content.
+        /// The name of one of these files.
         name: String,
     },
-    /// For a salvage: no file has a right checksum.
+    /// A salvage found no file whose checksum fits the secret in `meta`.
     #[error(
         "no frame of the log and no other file fits the secret in `meta`; it may be of another directory: copy the directory, put the `meta` \
          of a backup of this one into the copy, and salvage that"
     )]
     OtherMeta,
-    /// A process made the directory, and was killed before the directory was complete.
+    /// A process that was making the directory ended before the directory was complete.
     #[error("{UNFINISHED}; {DELETE_IT}")]
     Unfinished,
     /// A later version wrote the directory.
@@ -38,11 +38,11 @@ pub enum OpenError {
         "{file} has format {found}, and this version reads up to {known}; use the version that wrote it, or a later one"
     )]
     NewerFormat {
-        /// The file that says so.
+        /// The file with the newer format.
         file: String,
-        /// The format of the directory.
+        /// The format of the file.
         found: u32,
-        /// The highest format known here.
+        /// The highest format that this version reads.
         known: u32,
     },
     /// A version before the first release wrote the directory.
@@ -51,14 +51,14 @@ pub enum OpenError {
          work it off with the version that wrote it, or begin with an empty directory"
     )]
     OlderFormat {
-        /// The file that says so.
+        /// The file with the old format.
         file: String,
-        /// The format of the directory.
+        /// The format of the file.
         found: u32,
-        /// The lowest format known here.
+        /// The lowest format that this version reads.
         oldest: u32,
     },
-    /// The directory was made for the other clock.
+    /// The directory was made for another clock than the caller asked for.
     #[error(
         "the directory lives by the {found} clock and was to be opened with the {wanted} one; choose another data directory"
     )]
@@ -68,45 +68,45 @@ pub enum OpenError {
         /// The clock that the caller asked for.
         wanted: ClockMode,
     },
-    /// Data that had been synced is damaged or missing. The store guesses nothing.
+    /// Synced data is damaged or missing. The store does not guess the data, and refuses the directory.
     #[error("{file} is damaged at byte {offset}: {what}; {hint}")]
     Corrupt {
-        /// The file.
+        /// The damaged file or folder.
         file: String,
-        /// The byte from which on it is damaged.
+        /// The offset at which the damage begins (bytes).
         offset: u64,
-        /// The damage, in words.
+        /// The description of the damage.
         what: String,
         /// The advice to the user.
         hint: &'static str,
     },
-    /// The disk failed.
+    /// A call to the disk failed.
     #[error(transparent)]
     Io(#[from] DiskError),
 }
 
-/// The text for a part of a file that had been synced and does not check out.
+/// Returns the error text for a part of a file that was synced and is damaged now.
 pub(crate) fn damage(file: &str, offset: u64, what: &str) -> String {
     format!("read {file}: damaged at byte {offset}: {what}")
 }
 
-/// The text for a directory with the mark of an unfinished one.
+/// The error text for a directory with the mark of an unfinished directory.
 pub(crate) const UNFINISHED: &str = "the directory has the file `unfinished`: a salvage, a restore or a backup that made it did not finish, and tasks may be missing in it";
-/// The advice for a directory with the mark.
+/// The advice to the user for a directory with the mark of an unfinished directory.
 pub(crate) const DELETE_IT: &str = "delete the directory, and run that command again";
 
-/// The advice where `meta` is lost: every other file needs the secret in it.
+/// The advice if `meta` is missing: every other file needs the secret in `meta`.
 pub(crate) const PUT_META: &str = "every backup of this directory has the same `meta`: copy the directory, put the `meta` of a backup into the copy \
                                    (`cp BACKUP/meta COPY/meta`), and start from the copy or `tickwheel salvage` it";
 
 impl OpenError {
-    /// `meta` was there, and is missing now.
+    /// Returns the error for a directory that has data and no `meta`.
     pub(crate) fn no_meta() -> Self {
         let what = "it is missing, and the shard has data".to_owned();
         Self::Corrupt { file: META.to_owned(), offset: 0, what, hint: PUT_META }
     }
 
-    /// A later version wrote a file.
+    /// Returns the error for a file that a later version wrote.
     pub(crate) fn newer(file: &str, found: u32, known: u32) -> Self {
         Self::NewerFormat { file: file.to_owned(), found, known }
     }

@@ -1,4 +1,4 @@
-//! The disk of the operating system.
+//! [`FsDisk`]: a [`Disk`] over a directory of the file system.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -11,35 +11,36 @@ use crate::access::{check_no_link, open_no_link};
 use crate::disk::{Disk, DiskError, DiskOp};
 use crate::layout::UNFINISHED_MARK;
 
-/// A directory of the file system. Files are readable by their owner only (0600, directories 0700).
+/// A [`Disk`] over a directory of the file system. The files that an `FsDisk` makes are for their owner only (0600, directories 0700).
 ///
-/// A symbolic link in the place of a file or folder in it is refused; the path of the directory itself may be a link.
+/// A symbolic link where a file or folder of the directory should be is refused. The path of the directory itself may be a link.
 ///
-/// The calls are plain `pwrite`, `fdatasync` and `fsync`, so that tools which trace or break system calls see each one.
+/// The calls are plain `pwrite`, `fdatasync` and `fsync`. So tools that trace system calls, or make them fail, see each call.
 ///
-/// Unix only, as it stands.
+/// For Unix only.
 #[derive(Debug)]
 pub struct FsDisk {
     root: PathBuf,
     open: BTreeMap<String, Opened>,
-    /// Counts uses, to tell which file was used longest ago.
+    /// How often files were used so far. The number orders the open files by their last use.
     uses: u64,
     lock: Option<Lock>,
-    /// Whether lists leave out the mark of a directory that is being made.
+    /// Whether [`Disk::list`] leaves out the mark of an unfinished directory, because this process is making the directory.
     is_maker: bool,
 }
 
-/// The locks that say that this process owns the directory.
+/// The locks by which this process owns the directory.
 #[derive(Debug)]
 struct Lock {
-    /// The lock file. A user can take its name away and give it to another file, which another process may lock.
+    /// The lock file. A user can remove or rename the file and make another one with its name, and another process may lock that one.
     file: File,
-    /// The directory itself, for that case. `None` on a file system that does not lock directories, such as NFS.
+    /// The directory itself, locked too, because the lock file can be replaced. `None` on a file system that does not lock directories,
+    /// such as NFS.
     _directory: Option<File>,
 }
 
-/// How many files are open at one time. The file with the oldest last use is closed to open another one. A store may have thousands of
-/// files, and a process does not have that many descriptors.
+/// The most files that are open at one time. To open one more, the disk closes the file with the oldest last use. A store may have
+/// thousands of files, and a process may not have thousands of files open.
 const OPEN_MAX: usize = 48;
 
 #[derive(Debug)]
@@ -49,14 +50,14 @@ struct Opened {
 }
 
 impl FsDisk {
-    /// The name of the file that says who owns the directory. The content of the file has no meaning. The file has to stay while a process
-    /// has the directory.
+    /// The name of the file that a process locks to own the directory. The content of the file has no meaning. The file must not be removed
+    /// while a process owns the directory.
     pub const LOCK_FILE: &'static str = "lock";
 
-    /// Takes the directory `root`, making it and its parents if they are absent.
+    /// Returns the disk over the directory `root`, without a lock. Makes the directory and its parents if they are absent.
     ///
     /// # Errors
-    /// If it can neither be found nor made, or is no directory.
+    /// If the directory can neither be found nor made, or if `root` is a file.
     pub fn new(root: impl Into<PathBuf>) -> Result<Self, DiskError> {
         let root = root.into();
         if root.exists() && !root.is_dir() {
@@ -67,13 +68,13 @@ impl FsDisk {
         Ok(Self { root, open: BTreeMap::new(), uses: 0, lock: None, is_maker: false })
     }
 
-    /// Takes the directory for the process that makes it: the mark of an unfinished directory is not seen.
+    /// Makes [`Disk::list`] leave out the mark of an unfinished directory. For the process that is making the directory.
     #[must_use]
     pub fn of_maker(self) -> Self {
         Self { is_maker: true, ..self }
     }
 
-    /// The directory.
+    /// Returns the path of the directory.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
@@ -108,7 +109,7 @@ impl FsDisk {
         self.open.insert(name.to_owned(), Opened { file, used: self.uses });
     }
 
-    /// Does something with an open file, and names the file in an error.
+    /// Opens the file if it is not open, and runs `act` on it. Adds the operation and the name of the file to an error.
     fn on<R>(
         &mut self,
         op: DiskOp,
@@ -121,10 +122,10 @@ impl FsDisk {
 }
 
 impl FsDisk {
-    /// How the lock file was lost; `None`: it is there.
+    /// Returns how the lock file was lost; `None` if the lock file is in its place, or if this disk has no lock.
     ///
     /// # Errors
-    /// The state of the lock file cannot be told.
+    /// If the state of the lock file cannot be read.
     fn lock_stands(&self) -> io::Result<Option<&'static str>> {
         let Some(lock) = &self.lock else { return Ok(None) };
         let ours = lock.file.metadata()?;
@@ -153,7 +154,7 @@ impl Disk for FsDisk {
         })?;
         let directory = lock_directory(&self.root).map_err(|e| self.error(DiskOp::Lock, "", e))?;
         self.lock = Some(Lock { file, _directory: directory });
-        // Another process may have replaced the file between the opening and the lock.
+        // Another process may have replaced the lock file after this process opened it and before this process locked it.
         match self.lock_stands() {
             Ok(_) => self.check_lock(),
             Err(source) => Err(self.error(DiskOp::Lock, name, source)),
@@ -161,8 +162,8 @@ impl Disk for FsDisk {
     }
 
     fn check_lock(&mut self) -> Result<(), DiskError> {
-        // A look that fails is no evidence that the lock is gone: a network file system may not answer for a moment, and the next look is
-        // soon.
+        // If the look at the lock file fails, the lock may still be there: a network file system may not answer for a moment. The next
+        // check comes soon.
         let Ok(Some(what)) = self.lock_stands() else { return Ok(()) };
         let source = io::Error::other(format!(
             "{what}, so a second process may own the directory, or the directory was moved; stop this one, and leave the file `lock` and the \
@@ -172,7 +173,7 @@ impl Disk for FsDisk {
     }
 
     fn list(&mut self, dir: &str) -> Result<Vec<String>, DiskError> {
-        // Names that are no UTF-8 are not names of the store.
+        // The names of the store are UTF-8, so all other names are left out.
         let names = list_names(&self.root, dir, self.is_maker, |name| name.into_string().ok());
         names.map_err(|e| self.error(DiskOp::List, dir, e))
     }
@@ -203,7 +204,7 @@ impl Disk for FsDisk {
     }
 
     fn write_at(&mut self, name: &str, offset: u64, bytes: &[u8]) -> Result<(), DiskError> {
-        // `write_all_at` goes on after a short write and after an interruption.
+        // `write_all_at` continues after a short write and after an interruption.
         self.on(DiskOp::Write, name, |file| file.write_all_at(bytes, offset))
     }
 
@@ -242,13 +243,13 @@ impl Disk for FsDisk {
     }
 
     fn free_bytes(&mut self) -> u64 {
-        // A file system that cannot tell its free space is taken for one that never fills up. A write that fails will tell.
+        // A file system that does not tell its free space is treated as one that is never full. If it is full, a write fails.
         rustix::fs::statvfs(&self.root).map_or(u64::MAX, |stat| stat.f_bavail.saturating_mul(stat.f_frsize))
     }
 }
 
-/// The names in the folder `dir` of a data directory, in order, as `text` reads them. `is_maker`: the mark of an unfinished directory is left
-/// out.
+/// Returns the names in the folder `dir` of a data directory, converted by `text` and sorted. A name for which `text` returns `None` is
+/// left out. With `is_maker`, the mark of an unfinished directory is left out too.
 pub(crate) fn list_names(
     root: &Path,
     dir: &str,
@@ -256,7 +257,7 @@ pub(crate) fn list_names(
     text: impl Fn(OsString) -> Option<String>,
 ) -> io::Result<Vec<String>> {
     let path = root.join(dir);
-    // The directory itself may be reached through a link. Everything inside is the store's own.
+    // The path of the directory itself may be a link. A folder inside belongs to the store, so a link in its place is refused.
     if !dir.is_empty() {
         check_no_link(&path)?;
     }
@@ -269,7 +270,8 @@ pub(crate) fn list_names(
     Ok(names)
 }
 
-/// Fills `into` from `offset` on, over short reads and interruptions. Fewer bytes are there only at the end of the file.
+/// Reads into `into` from `offset` on, and continues after short reads and interruptions. Returns how many bytes were read: fewer than
+/// asked only at the end of the file.
 pub(crate) fn read_all_at(file: &File, offset: u64, into: &mut [u8]) -> io::Result<usize> {
     let mut done = 0;
     while done < into.len() {
@@ -283,7 +285,7 @@ pub(crate) fn read_all_at(file: &File, offset: u64, into: &mut [u8]) -> io::Resu
     Ok(done)
 }
 
-/// Makes a directory and its parents, each durable in the one above it.
+/// Makes a directory and its missing parents. Each new directory is durable in its parent when the call returns.
 fn make_dirs(path: &Path) -> io::Result<()> {
     if path.is_dir() {
         return Ok(());
@@ -300,10 +302,10 @@ fn make_dirs(path: &Path) -> io::Result<()> {
     sync_directory(parent)
 }
 
-/// Locks a directory itself, which stays the same when files in it are replaced. `None`: the file system does not lock directories.
+/// Locks the directory itself. The lock stays when files in the directory are replaced. `None`: the file system does not lock directories.
 ///
 /// # Errors
-/// [`io::ErrorKind::WouldBlock`] if another process has the lock; or the directory cannot be opened.
+/// [`io::ErrorKind::WouldBlock`] if another process has the lock; another error if the directory cannot be opened.
 fn lock_directory(path: &Path) -> io::Result<Option<File>> {
     let directory = File::open(path)?;
     match directory.try_lock() {
@@ -337,7 +339,8 @@ mod tests {
         assert_eq!(mode(&root.join("lock")), 0o600);
     }
 
-    /// The story: a user who may write to the directory put a link in the place of a log file, and the server wrote to the file behind it.
+    /// The story: a user with the right to write to the directory put a link in the place of a log file, and the server wrote to the file
+    /// that the link points to.
     #[test]
     fn a_link_in_the_place_of_a_file_is_refused_and_what_it_points_to_stays() {
         use std::os::unix::fs::symlink;
@@ -397,8 +400,7 @@ mod tests {
         assert_eq!(disk.list("").expect("listed"), Vec::<String>::new());
     }
 
-    /// The story: tasks up to a hundred years ahead make more than a thousand segments, and a process does not have a thousand free
-    /// descriptors.
+    /// The story: tasks up to a hundred years ahead make more than a thousand segments, and a process may not have a thousand files open.
     #[test]
     fn it_uses_more_files_than_it_keeps_open() {
         let dir = tempfile::tempdir().expect("a directory");
@@ -418,7 +420,8 @@ mod tests {
         }
     }
 
-    /// The story: the lock file was removed under a running server, a second one started, and work that the first had acknowledged was lost.
+    /// The story: the lock file was removed while a server ran, a second server started, and work that the first server had acknowledged
+    /// was lost.
     #[test]
     fn a_lock_file_that_is_removed_or_replaced_lets_no_process_in_and_is_noticed() {
         let dir = tempfile::tempdir().expect("a directory");
@@ -439,14 +442,14 @@ mod tests {
         second.check_lock().expect("it has its own");
     }
 
-    /// The story: a look at the lock met an error that passed, and a healthy server was read-only until its restart.
+    /// The story: one look at the lock failed for a moment, and a healthy server was read-only until its restart.
     #[test]
     fn a_look_that_cannot_tell_is_no_evidence_that_the_lock_is_gone() {
         let dir = tempfile::tempdir().expect("a directory");
         let (root, file) = (dir.path().join("data"), dir.path().join("file"));
         let mut disk = FsDisk::new(&root).expect("made");
         disk.lock().expect("locked");
-        // A path through a file is ENOTDIR, for all users, and not ENOENT.
+        // A path that goes through a file fails with ENOTDIR for all users, and not with ENOENT.
         fs::rename(&root, dir.path().join("aside")).expect("renamed");
         fs::write(&root, "").expect("written");
         assert!(disk.lock_stands().is_err());

@@ -9,12 +9,12 @@ use crate::doctor::Directory;
 use crate::error::OpenError;
 use crate::meta::{self, Meta};
 
-/// The identity of the data directory at this path: 16 hex digits. Its backups and the directories that are restored from them have the
-/// same one, and it never changes. `None` if there is no data directory. The identity is a hash of the secret in `meta`, and does not
-/// reveal the secret. The call changes nothing and locks nothing.
+/// Returns the identity of the data directory at this path: 16 hex digits that never change. The backups of the directory, and the
+/// directories that are restored from them, have the same identity. `None` if the directory at this path is no data directory. The identity
+/// is a hash of the secret in `meta`, and does not reveal the secret. The call changes nothing and locks nothing.
 ///
 /// # Errors
-/// `meta` is damaged, or the directory cannot be read.
+/// `meta` is damaged, missing beside data, or of a format that is not read; or the directory cannot be read.
 pub fn identity(path: &Path) -> Result<Option<String>, OpenError> {
     let meta = meta::find(&mut Directory::new(path)?.of_maker())?;
     Ok(meta.as_ref().map(of))
@@ -22,7 +22,7 @@ pub fn identity(path: &Path) -> Result<Option<String>, OpenError> {
 
 fn of(meta: &Meta) -> String {
     let mut hasher = SipHasher13::new_with_key(&meta.secret);
-    // The prefix keeps the identity apart from the hashes that the same secret keys elsewhere.
+    // The prefix makes the identity differ from the other hashes that have the same secret as their key.
     hasher.write(b"identity of the directory");
     format!("{:016x}", hasher.finish())
 }
@@ -41,7 +41,7 @@ mod tests {
             let mut disk = FsDisk::new(&path).expect("made");
             let made = meta::create(&mut disk, &StoreOptions::new(secret)).expect("made");
             let first = identity(&path).expect("readable");
-            // The first log file of the directory changes `meta`.
+            // A store writes `meta` again once its first log file is durable.
             meta::write(&mut disk, Meta { has_log: true, ..made }).expect("written");
             assert_eq!(identity(&path).expect("readable"), first);
             first.expect("there is one")

@@ -1,4 +1,4 @@
-//! The callers of the disk: jobs go in, completions come out.
+//! [`Io`]: hands jobs to the disk, and returns their completions.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -29,16 +29,16 @@ pub enum Call {
         file: Arc<str>,
         /// The offset of the first byte.
         offset: u64,
-        /// How many zeroes.
+        /// How many zeroes (bytes).
         bytes: usize,
     },
-    /// [`Disk::read`]. The bytes are in the completion; fewer than wanted if the file ends before.
+    /// [`Disk::read`]. The bytes that were read are in the completion: fewer than asked for if the file ends before.
     Read {
         /// The file to read from.
         file: Arc<str>,
         /// The offset of the first byte.
         offset: u64,
-        /// How many bytes.
+        /// How many bytes to read.
         bytes: usize,
     },
     /// [`Disk::sync_data`].
@@ -52,9 +52,9 @@ pub enum Call {
     },
     /// [`Disk::rename`].
     Rename {
-        /// The name it has.
+        /// The name that the file has now.
         from: Arc<str>,
-        /// The name it gets.
+        /// The name that the file gets.
         to: Arc<str>,
     },
     /// [`Disk::remove`].
@@ -67,19 +67,19 @@ pub enum Call {
     CheckLock,
 }
 
-/// The most zeroes that one [`Call::Zero`] writes.
+/// The most zeroes that one [`Call::Zero`] writes (bytes).
 pub const ZEROES_MAX: usize = 1 << 20;
 
 static ZEROES: [u8; ZEROES_MAX] = [0; ZEROES_MAX];
 
-/// Names a job until its completion.
+/// The name of a job until its completion.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct JobId(pub u64);
 
-/// Calls to be made in this order, up to the first that fails.
+/// Calls that are made in this order, until one fails.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Job {
-    /// The name of the job, chosen by the owner.
+    /// The name of the job, chosen by the caller of [`Io::submit`].
     pub id: JobId,
     /// The calls.
     pub calls: Vec<Call>,
@@ -88,25 +88,25 @@ pub struct Job {
 /// The result of a job.
 #[derive(Debug)]
 pub struct Completion {
-    /// The job.
+    /// The name of the job.
     pub id: JobId,
-    /// The result. `Err` is of the first call that failed; no call was made after it.
+    /// `Ok` if all calls succeeded. `Err` is the error of the first call that failed; no later call was made.
     pub result: Result<(), DiskError>,
     /// The bytes that the [`Call::Read`]s of the job read, in the order of the calls.
     pub reads: Vec<Vec<u8>>,
-    /// [`Disk::free_bytes`] after the job.
+    /// [`Disk::free_bytes`] after the job; 0 if the I/O thread failed.
     pub free_bytes: u64,
 }
 
-/// The purpose of a job. Jobs of one lane are done in their order. Jobs of different lanes may be done at the same time; then they never
-/// touch the same bytes of a file.
+/// The purpose of a job. Jobs of one lane are done in the order in which they were submitted. Jobs of different lanes may be done at the
+/// same time. Such jobs never touch the same bytes of a file.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Lane {
     /// A commit. A caller waits for it.
     Commit,
     /// A read. A caller waits for its bytes.
     Read,
-    /// Background work, for which no caller waits. Each job is short, because the disk is slower when it does several things at a time.
+    /// Background work, for which no caller waits. Each job is short, because commits and reads are slower while a job of this lane runs.
     Background,
 }
 
@@ -114,18 +114,18 @@ impl Lane {
     const ALL: [Self; 3] = [Self::Commit, Self::Read, Self::Background];
 }
 
-/// Carries jobs to a [`Disk`] and completions back. An implementation decides nothing.
+/// Hands jobs to a [`Disk`], and returns their completions. An implementation makes the calls of the jobs, and decides nothing else.
 pub trait Io<D: Disk> {
-    /// Takes the disk over. Called once, before any job.
+    /// Takes the disk over. The store calls `start` once, before any job.
     fn start(&mut self, disk: D);
-    /// Hands a job over. Jobs of one lane are done in order.
+    /// Submits a job. Jobs of one lane are done in the order in which they were submitted.
     fn submit(&mut self, lane: Lane, job: Job);
-    /// Appends the completions that are there, in the order in which the jobs were done.
+    /// Appends the completions that are ready. The completions of one lane are in the order of its jobs.
     fn poll(&mut self, completions: &mut Vec<Completion>);
 }
 
 impl Call {
-    /// Makes the call. The bytes of a read are appended to `reads`.
+    /// Makes the call on `disk`. The bytes of a read are appended to `reads`.
     ///
     /// # Errors
     /// The error of the disk.
@@ -155,7 +155,7 @@ impl Call {
     }
 }
 
-/// Makes calls up to the first that fails.
+/// Makes the calls in order, until one fails.
 pub(crate) fn run_calls<D: Disk>(
     disk: &mut D,
     calls: &[Call],
@@ -170,9 +170,9 @@ fn complete<D: Disk>(disk: &mut D, job: &Job) -> Completion {
     Completion { id: job.id, result, reads, free_bytes: disk.free_bytes() }
 }
 
-/// Makes the calls when it is polled, on the caller's thread. For tests and the simulator, where each crash has its exact moment.
+/// Makes the calls on the caller's thread when it is polled. For tests and the simulator, where a crash comes between two known calls.
 ///
-/// One poll does all commits, then all reads, and then at most one job of the background.
+/// One poll does all commits, then all reads, and then at most one background job.
 #[derive(Debug)]
 pub struct InlineIo<D> {
     disk: Option<D>,
@@ -182,7 +182,7 @@ pub struct InlineIo<D> {
 }
 
 impl<D: Disk> InlineIo<D> {
-    /// Without a disk yet.
+    /// Returns an `InlineIo` without a disk; [`Io::start`] hands the disk over.
     #[must_use]
     pub fn new() -> Self {
         Self { disk: None, commits: VecDeque::new(), reads: VecDeque::new(), background: VecDeque::new() }
@@ -218,27 +218,27 @@ impl<D: Disk> Io<D> for InlineIo<D> {
     }
 }
 
-/// Makes the calls on threads of its own, one for each lane, each with its own handle to the disk.
+/// Makes the calls on its own threads, one thread for each lane. Each thread has its own handle to the disk.
 ///
 /// Ground rules: The owner talks to each thread by two channels only, jobs in and completions out, and shares nothing else with it.
-/// `notify` is called on those threads after each completion was sent; it must not block. If a call panics, its job and all later jobs of
-/// its lane fail. The drop finishes the jobs that were handed over, ends the threads, and waits for them. After that the disk and its lock
-/// are gone.
+/// `notify` is called on those threads after each completion was sent, and must not block. If a call panics, its job and all later jobs of
+/// its lane fail. Dropping a `ThreadIo` finishes the jobs that were submitted, ends the threads, and waits for them. When the drop returns,
+/// the disk and its lock are gone.
 #[derive(Debug)]
 pub struct ThreadIo {
     notify: Option<Notify>,
     lanes: Vec<Thread>,
 }
 
-/// A lane's thread, as its owner sees it.
+/// The thread of one lane, and the channels to it.
 #[derive(Debug)]
 struct Thread {
     lane: Lane,
-    /// `None` once the thread is to end.
+    /// The sender of jobs. `None` tells the thread to end.
     jobs: Option<Sender<Job>>,
     completions: Receiver<Completion>,
     handle: Option<JoinHandle<()>>,
-    /// Jobs that were handed over and are not completed yet, oldest first. These jobs fail if the thread ends.
+    /// Jobs that were submitted and are not completed yet, oldest first. These jobs fail if the thread ends.
     open: VecDeque<JobId>,
 }
 
@@ -252,7 +252,7 @@ impl core::fmt::Debug for Notify {
 }
 
 impl ThreadIo {
-    /// `notify` wakes the loop that polls the store.
+    /// Returns a `ThreadIo` without threads. Each thread calls `notify` after a completion, to wake the loop that polls the store.
     #[must_use]
     pub fn new(notify: Box<dyn Fn() + Send + Sync>) -> Self {
         Self { notify: Some(Notify(notify.into())), lanes: Vec::new() }
@@ -261,11 +261,11 @@ impl ThreadIo {
 
 impl<D: Disk> Io<D> for ThreadIo {
     /// # Panics
-    /// If the operating system gives no thread.
+    /// If the operating system cannot start a thread, or if `start` was called before.
     fn start(&mut self, disk: D) {
         let notify = self.notify.take().expect("a second disk was handed to one ThreadIo");
         let hands = [Some(disk.another()), Some(disk.another()), None];
-        // The disk itself, with its lock, goes to the last thread that is waited for.
+        // The disk itself, with its lock, goes to the background thread. A drop waits for that thread last.
         let mut disk = Some(disk);
         for (lane, hand) in Lane::ALL.into_iter().zip(hands) {
             let hand = hand.or_else(|| disk.take()).expect("three hands for three lanes");
@@ -277,7 +277,7 @@ impl<D: Disk> Io<D> for ThreadIo {
         let Some(thread) = self.lanes.iter_mut().find(|thread| thread.lane == lane) else { return };
         thread.open.push_back(job.id);
         if let Some(jobs) = &thread.jobs {
-            // An error means that the thread ended; `poll` says so for each job that is open.
+            // An error means that the thread ended. Then `poll` returns a failed completion for each open job.
             jobs.send(job).ok();
         }
     }
@@ -328,7 +328,7 @@ impl Drop for ThreadIo {
         }
         for thread in &mut self.lanes {
             if let Some(handle) = thread.handle.take() {
-                // The worker catches the panics of a disk. If the worker has died in spite of that, no thread is left to tell.
+                // The result is not used: the worker catches the panics of the disk, and a drop cannot return any other panic.
                 handle.join().ok();
             }
         }

@@ -1,48 +1,48 @@
-//! Names of files, and the fixed parts at their beginning.
+//! The names of the store's files, and the header at the beginning of each file.
 
 use std::sync::Arc;
 
 use crate::checksum::crc;
 
-/// The file that says what the directory is.
+/// The file with the properties of the data directory: the clock, the secret and the format.
 pub(crate) const META: &str = "meta";
-/// The folder of the only shard there is so far.
+/// The folder of the shard. There is one shard today.
 pub(crate) const SHARD: &str = "shard-0000";
-/// The note of the newest log file, in the shard's folder.
+/// The name of the note of the newest log file, in the shard's folder.
 const NEWEST: &str = "newest-log";
-/// The mark of a directory that is being made: a file beside `meta`. It is removed when all of the directory is durable. No process opens a
-/// directory with the mark, whatever its name is.
+/// The mark of a directory that is being made: a file beside `meta`. The mark is removed when all of the directory is durable. Only the
+/// process that makes the directory opens a directory with the mark.
 pub const UNFINISHED_MARK: &str = "unfinished";
-/// The end of the name of an unfinished file.
+/// The last part of the name of an unfinished file.
 pub(crate) const UNFINISHED: &str = ".tmp";
 
-/// A log file by its number.
+/// Returns the name of the log file with this number.
 pub(crate) fn log_file(number: u64) -> Arc<str> {
     format!("{SHARD}/log-{number:08}").into()
 }
 
-/// A checkpoint by its number.
+/// Returns the name of the checkpoint with this number.
 pub(crate) fn checkpoint_file(number: u64) -> Arc<str> {
     format!("{SHARD}/checkpoint-{number:08}").into()
 }
 
-/// A segment by its generation.
+/// Returns the name of the segment with this generation.
 pub(crate) fn segment_file(generation: u64) -> Arc<str> {
     format!("{SHARD}/segment-{generation:08}").into()
 }
 
-/// The note of the newest log file.
+/// Returns the name of the note of the newest log file.
 pub(crate) fn newest_file() -> Arc<str> {
     format!("{SHARD}/{NEWEST}").into()
 }
 
-/// The name of the note until it is finished. Each attempt has its own name, so that a leftover which cannot be removed does not block
-/// the next attempt.
+/// Returns the name that the note has until it is finished. Each attempt has its own name, so that a leftover which cannot be removed does
+/// not block the next attempt.
 pub(crate) fn newest_file_unfinished(generation: u64) -> Arc<str> {
     format!("{SHARD}/{NEWEST}-{generation:08}{UNFINISHED}").into()
 }
 
-/// The number in the name of a log file; 0 if it has none.
+/// Returns the number in the name of a log file; 0 if `file` is not the name of a log file.
 pub(crate) fn log_number(file: &str) -> u64 {
     match file.rsplit('/').next().and_then(kind_of) {
         Some(Kind::Log(number)) => number,
@@ -50,12 +50,12 @@ pub(crate) fn log_number(file: &str) -> u64 {
     }
 }
 
-/// The name of a file until it is finished.
+/// Returns the name that a file has until it is finished.
 pub(crate) fn unfinished(file: &str) -> Arc<str> {
     format!("{file}{UNFINISHED}").into()
 }
 
-/// The kind of a file in the shard's folder, by its name. Other names are left alone.
+/// The kind of a file in the shard's folder, by the name of the file. Files with other names are not the store's, and are left alone.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     Log(u64),
@@ -67,7 +67,8 @@ pub(crate) enum Kind {
 
 pub(crate) fn kind_of(name: &str) -> Option<Kind> {
     let number = |text: &str| {
-        // Numbers are counted up from 1: no number of the store ever has more digits, and no next number overflows.
+        // The store counts numbers up from 1, so its numbers have at most 18 digits. A number of at most 18 digits has a next number that
+        // fits.
         let plain = (8..=18).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
         if plain { text.parse::<u64>().ok() } else { None }
     };
@@ -87,21 +88,21 @@ pub(crate) fn kind_of(name: &str) -> Option<Kind> {
     number(name.strip_prefix("checkpoint-")?).map(Kind::Checkpoint)
 }
 
-/// The files of the store in the shard's folder.
+/// The files of the store in the shard's folder. The note of the newest log file is left out.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
-    /// The log files.
+    /// The names of the log files.
     pub(crate) logs: Vec<Arc<str>>,
-    /// The numbers of the checkpoints, rising.
+    /// The numbers of the checkpoints, in rising order.
     pub(crate) checkpoints: Vec<u64>,
     /// The generations of the segments.
     pub(crate) segments: Vec<u64>,
-    /// The files that were never finished.
+    /// The names of the files that were never finished.
     pub(crate) unfinished: Vec<Arc<str>>,
 }
 
 impl Listing {
-    /// The files with these names, without those that are not the store's.
+    /// Returns the files with these names, by kind. Leaves out the files that are not the store's, and the note of the newest log file.
     pub(crate) fn of(names: &[String]) -> Self {
         let mut listing = Self::default();
         for name in names {
@@ -118,15 +119,16 @@ impl Listing {
     }
 }
 
-/// Bytes of the header of every kind of file: magic (8), format (4), CRC-32C of the rest (4), 48 bytes of its own.
+/// The length (bytes) of the header of every kind of file: magic (8), format (4), CRC-32C of the other 60 bytes (4), numbers of the kind
+/// (48).
 ///
-/// The size and the order of these parts stay as they are in all later formats, so that a newer file can be told from a damaged one.
+/// The size and the order of these parts stay the same in all later formats. So a reader can tell a newer file from a damaged one.
 pub(crate) const HEADER_BYTES: usize = 64;
 
-/// The part of a header that each kind of file has for itself, as six numbers.
+/// The last part of a header: six numbers with a meaning of their own in each kind of file.
 pub(crate) type Own = [u64; 6];
 
-/// Whether there is a number after each of these. Numbers are counted up from 1, so files that were written by a store have no others.
+/// Whether each of these numbers can be counted up. The store counts numbers up from 1, so it never writes a number that cannot.
 pub(crate) fn can_rise(numbers: &[u64]) -> bool {
     numbers.iter().all(|number| *number < u64::MAX >> 1)
 }
@@ -134,13 +136,13 @@ pub(crate) fn can_rise(numbers: &[u64]) -> bool {
 /// The result of reading the bytes of a header.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Header {
-    /// The header checks out, and has the format that is known here.
+    /// The header is whole, and has the format that the caller asked for.
     Valid(Own),
-    /// A later version wrote it.
+    /// A later version wrote the header, in this format.
     Newer(u32),
-    /// A version before the first release wrote it, in a format that is not read any more.
+    /// An earlier version wrote the header, in this format.
     Older(u32),
-    /// The header does not check out.
+    /// The header is damaged, or is of another kind of file.
     Bad,
 }
 
@@ -174,8 +176,8 @@ pub(crate) fn read_header(bytes: &[u8], magic: [u8; 8], format: u32, seed: u32) 
     }
 }
 
-/// Reads a header of a kind of file whose older formats no directory has: the directory would have an older format as a whole. `Ok(None)`:
-/// the header is damaged, or of an older format. `Err` has the format if a later version wrote it.
+/// Reads the header of a file whose kind has only one format in the directories that this version opens. `Ok(None)`: the header is damaged,
+/// or of an older format. `Err` has the format if a later version wrote the header.
 pub(crate) fn read_own(bytes: &[u8], magic: [u8; 8], format: u32, seed: u32) -> Result<Option<Own>, u32> {
     match read_header(bytes, magic, format, seed) {
         Header::Valid(own) => Ok(Some(own)),
@@ -188,17 +190,17 @@ fn header_sum(seed: u32, bytes: &[u8; HEADER_BYTES]) -> u32 {
     crc(crc(seed, &bytes[..12]), &bytes[16..])
 }
 
-/// Space for this many bytes of a file.
+/// Returns this many zero bytes, as space for the bytes of a file.
 pub(crate) fn zeroes(bytes: u64) -> Vec<u8> {
     vec![0; usize::try_from(bytes).expect("a file that fits a disk fits the memory's addresses")]
 }
 
-/// The four bytes at `at` as a number. The caller has checked that they are there.
+/// Returns the four bytes at `at` as a number. The caller has checked that these bytes exist.
 pub(crate) fn le_u32(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
 }
 
-/// The eight bytes at `at` as a number. The caller has checked that they are there.
+/// Returns the eight bytes at `at` as a number. The caller has checked that these bytes exist.
 pub(crate) fn le_u64(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
 }

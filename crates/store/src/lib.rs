@@ -1,10 +1,10 @@
-//! Where tasks survive.
+//! The stores of Tickwheel, which keep tasks in memory or on disk.
 //!
-//! A store keeps the tasks of a shard behind [`ShardStore`](tickwheel_engine::ShardStore): [`MemoryStore`] keeps them as long as the
-//! process lives, [`DiskStore`] keeps them on disk. A store moves records. It has no rule about when a task is due, ready or dead.
+//! A store keeps the tasks of a shard behind [`ShardStore`](tickwheel_engine::ShardStore): [`MemoryStore`] keeps them until the process
+//! ends, [`DiskStore`] keeps them on disk. A store keeps and finds records. The engine decides when a task is due, ready or dead.
 //!
-//! Below [`DiskStore`] is a second seam, [`Disk`]: [`FsDisk`] is the real one. [`Io`] says who makes the calls: a thread
-//! of its own ([`ThreadIo`]) or the caller when it polls ([`InlineIo`]).
+//! [`DiskStore`] uses a second trait, [`Disk`]; [`FsDisk`] is the disk of the operating system. An [`Io`] makes the calls to the disk: on
+//! its own threads ([`ThreadIo`]), or on the caller's thread when it is polled ([`InlineIo`]).
 
 mod access;
 mod acquired;

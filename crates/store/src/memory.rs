@@ -1,4 +1,4 @@
-//! The store that forgets.
+//! [`MemoryStore`]: a store in memory only.
 
 use tickwheel_engine::{
     Acquired, Epoch, Ownership, Reply, Request, RequestId, Seq, ShardId, ShardStore, Timestamp,
@@ -10,7 +10,7 @@ use crate::table::Table;
 
 /// Keeps the tasks of one shard in memory. A commit is done at once, and **nothing survives** the process.
 ///
-/// For tests, for `--memory`, and as the simplest statement of the duties of a store: it answers as `DiskStore` does.
+/// For tests, for `--memory`, and as the simplest example of a store: it answers as `DiskStore` does.
 ///
 /// ```
 /// use tickwheel_engine::{Reply, Request, RequestId, ShardId, ShardStore, Timestamp};
@@ -38,7 +38,8 @@ pub struct MemoryStore {
 }
 
 impl MemoryStore {
-    /// An empty store. `secret` is the secret that `Acquired` hands on. The caller makes it, because a store has no randomness.
+    /// Returns an empty store. `secret` is the secret in the `Acquired` reply. The caller makes the secret, because a store has no
+    /// randomness.
     #[must_use]
     pub fn new(secret: [u8; 16]) -> Self {
         Self {
@@ -55,35 +56,36 @@ impl MemoryStore {
         }
     }
 
-    /// Keeps this shard of a data set that has several, instead of the only one.
+    /// Makes the store keep this shard, for a data set with several shards. Without this call, the store keeps [`ShardId::ONLY`].
     #[must_use]
     pub fn with_shard(mut self, shard: ShardId) -> Self {
         self.shard = shard;
         self
     }
 
-    /// Reports this `room` (bytes) with each commit, whatever is stored. Without this call the room is without bound.
+    /// Makes the store report this `room` (bytes), whatever is stored. Without this call the room is `u64::MAX`.
     #[must_use]
     pub fn with_room(mut self, room: u64) -> Self {
         self.room = room;
         self
     }
 
-    /// Tells a new owner this many entries a page, instead of 4,096.
+    /// Sets how many entries a page of the `Acquired` reply has. The default is 4,096.
     #[must_use]
     pub fn with_acquired_page(mut self, entries: usize) -> Self {
         self.page = entries;
         self
     }
 
-    /// Remembers this many ended tasks of each queue instead of the number of [`HistoryLimits`]. For an empty store only.
+    /// Sets how many ended tasks of each queue are remembered, instead of the number of [`HistoryLimits`]. For an empty store only, because
+    /// the earlier table is dropped.
     #[must_use]
     pub fn with_history(mut self, history_per_queue: usize) -> Self {
         self.table = Table::new(self.secret, history_per_queue);
         self
     }
 
-    /// The stored state.
+    /// Returns the stored state.
     #[must_use]
     pub fn table(&self) -> &Table {
         &self.table

@@ -1,4 +1,4 @@
-//! The file that says what the directory is.
+//! The file `meta`: the properties of the data directory.
 
 use crate::disk::{Disk, DiskError};
 use crate::error::OpenError;
@@ -9,17 +9,17 @@ use crate::layout::{
 use crate::options::{ClockMode, StoreOptions};
 
 const MAGIC: [u8; 8] = *b"TICKWHEL";
-/// The format of the directory. It rises whenever the format of any of its files does, and with each new kind of record. So an older
+/// The format of the directory. The number rises with each change of the format of a file, and with each new kind of record. So an older
 /// release refuses the directory by its format.
 pub const FORMAT: u32 = 6;
-/// The oldest format that is read. A directory of format 3 has no note of its newest log file; it gets one when it is opened. One of format 4
-/// has no jobs among its rules, and one of format 5 has the state of the engine as two numbers.
+/// The oldest format that is read. A directory of format 3 has no note of its newest log file, and gets one when it is opened. A directory
+/// of format 4 has no jobs among its rules. A directory of format 5 has the state of the engine as two numbers.
 pub(crate) const FORMAT_OLDEST: u32 = 3;
-/// The offsets of the clock (8 bytes) and of the secret (16 bytes) in the file.
+/// The offsets of the clock (8 bytes) and of the secret (16 bytes) in `meta`.
 pub(crate) const CLOCK_AT: usize = 24;
 pub(crate) const SECRET_AT: usize = 32;
 const SHARDS: u64 = 1;
-/// The seed of the checksum of this file. It is not secret, because the secret stands in the file itself.
+/// The seed of the checksum of `meta`. The seed is not secret, because the secret is in `meta` itself.
 const SEED: u32 = 0;
 
 /// The content of `meta`: the properties of the directory.
@@ -27,7 +27,7 @@ const SEED: u32 = 0;
 pub(crate) struct Meta {
     pub(crate) clock: ClockMode,
     pub(crate) secret: [u8; 16],
-    /// Whether a log file has been made durable. No call is acknowledged before; from then on there is always such a file.
+    /// Whether a log file was made durable. Before that, the store acknowledges no call. After that, the directory always has a log file.
     pub(crate) has_log: bool,
     /// The format of the file that was read.
     pub(crate) format: u32,
@@ -39,7 +39,7 @@ impl Meta {
         self.has_log && self.format > FORMAT_OLDEST
     }
 
-    /// Whether the file has every part that this version writes.
+    /// Whether `meta` has the current format and says that a log file was made durable. Otherwise an opening writes `meta` again.
     pub(crate) fn is_current(&self) -> bool {
         self.has_log && self.format == FORMAT
     }
@@ -53,10 +53,10 @@ impl Meta {
         header(MAGIC, FORMAT, SEED, [SHARDS, clock, secret[0], secret[1], u64::from(self.has_log), 0])
     }
 
-    /// Decodes the bytes of the file.
+    /// Decodes the bytes of `meta`.
     ///
     /// # Errors
-    /// The bytes do not check out, or are of a format that is not read.
+    /// The bytes are damaged, or of a format that this version does not read.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Self, OpenError> {
         let read = |format| read_header(bytes, MAGIC, format, SEED);
         let (format, header) = match read(FORMAT) {
@@ -90,10 +90,10 @@ impl Meta {
     }
 }
 
-/// Reads the properties of the directory; `None` if it is no data directory yet. Changes nothing.
+/// Reads the properties of the directory; `None` if the place is no data directory yet. Changes nothing.
 ///
 /// # Errors
-/// As [`find`], and if it is of the other clock.
+/// As [`find`], and [`OpenError::WrongClock`] if the directory has another clock than the options.
 pub(crate) fn read<D: Disk>(disk: &mut D, options: &StoreOptions) -> Result<Option<Meta>, OpenError> {
     let meta = find(disk)?;
     match meta {
@@ -104,10 +104,10 @@ pub(crate) fn read<D: Disk>(disk: &mut D, options: &StoreOptions) -> Result<Opti
     }
 }
 
-/// Reads the properties of the directory, whichever clock it is of.
+/// Reads the properties of the directory, of either clock. `None` if the place has neither `meta` nor data of a shard.
 ///
-/// The shard's folder is made before this file, so a directory with the file and without the folder has lost data, and so has
-/// one with data and without the file.
+/// The shard's folder is made before `meta`. So a directory with `meta` and without the folder has lost data. A directory with data and
+/// without `meta` has lost data too.
 pub(crate) fn find<D: Disk>(disk: &mut D) -> Result<Option<Meta>, OpenError> {
     let names = disk.list("")?;
     let has = |wanted: &str| names.iter().any(|name| name == wanted);
@@ -124,8 +124,8 @@ pub(crate) fn find<D: Disk>(disk: &mut D) -> Result<Option<Meta>, OpenError> {
     if has(SHARD) { Ok(Some(meta)) } else { Err(OpenError::corrupt(SHARD, 0, "the folder is missing")) }
 }
 
-/// Whether the place may become a data directory, if it is none. A place with other files belongs to another program, or was given by
-/// mistake.
+/// Checks that the place is a data directory or may become one. A place with other files is refused: it belongs to another program, or was
+/// given by mistake.
 ///
 /// # Errors
 /// [`OpenError::Foreign`], [`OpenError::Unfinished`]; or the disk failed.
@@ -138,8 +138,8 @@ pub(crate) fn check_place<D: Disk>(disk: &mut D) -> Result<(), OpenError> {
     if names.iter().any(|name| name == META || name == SHARD) {
         return Ok(());
     }
-    // The root of a file system has a folder of its own, an account has files with a dot, and a process that ended early leaves its lock
-    // and its part of `meta`.
+    // Names that any place may have: the root of a file system has a folder `lost+found`, a home directory has files whose names begin with
+    // a dot, and a process that ended early leaves its lock file and the unfinished `meta`.
     let welcome = [FsDisk::LOCK_FILE, &*unfinished, "lost+found"];
     let is_welcome = |name: &String| welcome.contains(&name.as_str()) || name.starts_with('.');
     match names.into_iter().find(|name| !is_welcome(name)) {
@@ -148,7 +148,7 @@ pub(crate) fn check_place<D: Disk>(disk: &mut D) -> Result<(), OpenError> {
     }
 }
 
-/// Makes a data directory as the options say. Durable when it returns.
+/// Makes a data directory with the clock and the secret of the options. The directory is durable when the call returns.
 ///
 /// # Errors
 /// As [`write`].
@@ -160,10 +160,10 @@ pub(crate) fn create<D: Disk>(disk: &mut D, options: &StoreOptions) -> Result<Me
     write(disk, Meta { clock: options.clock, secret: options.secret, has_log: false, format: FORMAT })
 }
 
-/// Writes this file in the place of an earlier one, if there is one. Durable when it returns.
+/// Writes `meta`, in the place of the earlier file if there is one. The new file is durable when the call returns.
 ///
 /// # Errors
-/// If the disk failed. Then either the earlier file or the new one is there, whole.
+/// If the disk failed. Then `meta` is the earlier file or the new one, whole.
 pub(crate) fn write<D: Disk>(disk: &mut D, meta: Meta) -> Result<Meta, DiskError> {
     let written_as = unfinished(META);
     if disk.list("")?.iter().any(|name| **name == *written_as) {

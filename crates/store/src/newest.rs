@@ -1,35 +1,40 @@
-//! The note of the newest log file. It is the end of a chain that makes a missing log file known.
+//! The note of the newest log file. The note and the headers of the log files form a chain, which shows whether a log file is missing.
 //!
-//! **The invariant.** A directory opens only if every log file is there that has a synced frame which no checkpoint covers. It does not matter
-//! which files are missing, or how many.
+//! **The invariant.** A directory opens only if every log file exists that has a synced frame which no checkpoint covers. A missing file is
+//! noticed, whichever file it is, and however many are missing.
 //!
-//! **The chain.** The note names the newest file. The header of each file names the file that took frames before it. So the chain goes from the
-//! note back to the file in which the newest checkpoint begins. An opening walks it, and refuses if a file of it is not there.
+//! **The chain.** The note names the newest file. The header of each file names the file that took frames before it. So the chain goes from
+//! the note back to the file in which the newest checkpoint begins. An opening walks the chain, and refuses the directory if a file of the
+//! chain is missing.
 //!
-//! **Why a frame is in a file of the chain.** A frame goes to one file, the current one. A file becomes the current one after its header and
-//! then the note were durable. Its header was written while the last current file took the frames, and no other file can become current in
-//! between. So the noted file is the current one or the next one, and the header of the next one names the current one. The next file may be
-//! noted before the current one has a frame; the chain does not ask for frames.
+//! **Why a frame is in a file of the chain.** A frame goes to one file, the current one. A file becomes the current one only after its
+//! header and then the note are durable. The header was written while the file before took the frames, and no other file can become current
+//! in between. So the note names the current file or the next one, and the header of the next file names the current one. The note may name
+//! the next file before the current file has a frame; the chain does not need frames.
 //!
-//! **Why a file of the chain is never missing in a whole directory.** The header of a file, its name and its length are durable before the note.
-//! Its header changes when it is used again, and its name goes when it is removed. Both happen to spares only, and these files become spares:
-//! - A file of a lower generation than the one in which a durable checkpoint begins. The walk ends before it.
-//! - A file that was made ready and took no frame. The note names another file first.
-//! - A file that an opening found behind the end of the log, because a power cut took the unsynced frames before it. The opening notes the file
-//!   where the log ends first. The chain from there does not lead to later files.
+//! **Why a file of the chain is never missing in a whole directory.** The header, the name and the length of a file are durable before the
+//! note names the file. The header changes when the file is used again, and the name goes when the file is removed. Both happen to spares
+//! only. These files become spares:
+//! - A file of a lower generation than the file in which a durable checkpoint begins. The walk ends before such a file.
+//! - A file that was prepared and took no frame. Before it becomes a spare, the note names another file.
+//! - A file that an opening found behind the end of the log, because a power cut took the unsynced frames before it. Before it becomes a
+//!   spare, the opening notes the file where the log ends. The chain from that file does not lead to later files.
 //!
-//! **Each way in which something can go wrong:**
-//! - *A crash before the rename of the note is durable.* The old note stands. Its file took the frames until then, or is the next one still.
-//! - *A crash after it.* The new file has its header, and no frame or some. An opening notes the file where the log ends before it uses the new
-//!   one again.
-//! - *A full disk before the rename.* The new file is given up, and the old note stands. Another file is prepared later.
-//! - *A full disk at the rename.* Either note may stand, so neither file is given up or used again. The note is written again later.
-//! - *A failed sync of the folder after the rename.* It is unknown which note is durable. The store fails, and the next opening reads
-//!   either.
-//! - *A used file that lost all its frames in a power cut, because they were never synced.* The file stays while the chain leads to it.
-//! - *A file that was too small for a frame.* It stays until the note names the larger one. Both headers name the same file before them.
-//! - *A file of a version that named no file before it.* The chain ends there. The opening by the first version with a chain notes a file
-//!   with a header that names the last one with frames.
+//! **Each possible failure:**
+//! - *A crash before the rename of the note is durable.* The old note stays. The file that it names took the frames, or is still the next
+//!   file.
+//! - *A crash after the rename is durable.* The new file has its header, and no frame or some. An opening notes the file where the log ends
+//!   before it uses the new file again.
+//! - *A full disk before the rename.* The new file is given up, and the old note stays. Another file is prepared later.
+//! - *A full disk at the rename.* Either note may be in place, so neither file is given up or used again. The note is written again later.
+//! - *A failed sync of the folder after the rename.* It is unknown which note is durable. The store fails, and the next opening works with
+//!   either note.
+//! - *A used file that lost all its frames in a power cut, because the frames were never synced.* The file stays while the chain leads to
+//!   it.
+//! - *A file that was too small for a frame.* The small file stays until the note names the larger one. The headers of both name the same
+//!   file before them.
+//! - *A file of an older version, whose header names no file before it.* The chain ends at this file. The first opening by a version with a
+//!   chain notes a new file, whose header names the last file with frames.
 
 use std::sync::Arc;
 
@@ -44,8 +49,8 @@ use crate::meta::Meta;
 const MAGIC: [u8; 8] = *b"TWNEWEST";
 const FORMAT: u32 = 1;
 
-/// The generations of this file and of the files before it, by the chain of the headers. `before` returns, for a generation, the file that
-/// its header names; `None`: the file is not there, and the walk ends before it.
+/// Returns the generations of `file` and of the files before it, by the chain of the headers. For a generation, `before` returns the file
+/// that the header names, or `None` if there is no file of the generation. Then the walk ends.
 pub(crate) fn back_from(
     file: Option<LogUse>,
     before: impl Fn(u64) -> Option<Option<LogUse>>,
@@ -58,15 +63,15 @@ pub(crate) fn back_from(
     .map(|(generation, _)| generation)
 }
 
-/// The newest log file that may have frames.
+/// The note of the newest log file that may have frames.
 ///
-/// The note is written when the header of that file is durable, and before its first frame. The file is neither overwritten nor removed
-/// before the note names a later one, so a directory without the file has lost data.
+/// The note is written after the header of the file is durable, and before the first frame of the file. The file is neither overwritten nor
+/// removed before the note names another file. So a directory without the file has lost data.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Newest {
-    /// `None`: the note requires no file.
+    /// The newest log file; `None` if the note requires no file.
     pub(crate) file: Option<LogUse>,
-    /// The last frame that was known to be synced. The log has to reach it.
+    /// The last frame that was known to be synced. An opening refuses a log that ends before this frame.
     pub(crate) frame: u64,
 }
 
@@ -76,7 +81,7 @@ impl Newest {
         header(MAGIC, FORMAT, seeds.of(Use::Newest), [generation, number, self.frame, 0, 0, 0])
     }
 
-    /// The calls that replace the note durably. If one fails before the rename, the old note stands.
+    /// Returns the calls that replace the note durably. If a call before the rename fails, the old note stays.
     pub(crate) fn calls(self, seeds: &Seeds) -> Vec<Call> {
         let written_as = newest_file_unfinished(self.numbers().0);
         vec![
@@ -88,13 +93,13 @@ impl Newest {
         ]
     }
 
-    /// The generation and the number of the file, zeroes if there is none.
+    /// Returns the generation and the number of the file; two zeroes if there is no file.
     fn numbers(self) -> (u64, u64) {
         self.file.map_or((0, 0), |file| (file.generation, file.number))
     }
 }
 
-/// Reads the note; `None` if the directory need not have one: its format is older, or no log file was durable yet.
+/// Reads the note; `None` if the directory needs no note: its format is older, or no log file was durable yet.
 ///
 /// # Errors
 /// The note is missing, damaged or of a later format; or the disk failed.
@@ -116,7 +121,7 @@ pub(crate) fn read<D: Disk>(disk: &mut D, meta: &Meta, seeds: &Seeds) -> Result<
     }
 }
 
-/// Decodes the bytes of the note; `None` if they do not check out. `Err` has the format if a later version wrote it.
+/// Decodes the bytes of the note; `Ok(None)` if they are damaged. `Err` has the format if a later version wrote the note.
 pub(crate) fn of_bytes(bytes: &[u8], seeds: &Seeds) -> Result<Option<Newest>, u32> {
     let own = read_own(bytes, MAGIC, FORMAT, seeds.of(Use::Newest))?;
     Ok(own.and_then(|[generation, number, frame, ..]| {

@@ -1,4 +1,4 @@
-//! How a queue gets its store, and which parts it needs beside the tasks.
+//! [`OpenStore`]: how a queue opens its store. [`QueueStore`]: the methods that the store of a queue has beside those for tasks.
 
 use std::path::PathBuf;
 
@@ -11,17 +11,17 @@ use crate::memory::MemoryStore;
 use crate::options::AckLevel;
 use crate::report::RecoveryReport;
 
-/// Tells the thread that polls a store that another poll will bring something. It must not block.
+/// Wakes the thread that polls a store, because the store has work for the next poll. A call must not block.
 pub type Wake = Box<dyn Fn() + Send + Sync>;
 
-/// A way to open a store. A queue can be opened over every implementation: a directory, memory, a database.
+/// A way to open a store. There is one for each kind of store: a directory, memory, a database.
 pub trait OpenStore {
     /// The store.
     type Store: QueueStore + Send + 'static;
     /// The error of an opening.
     type Error;
 
-    /// Opens the store. The store calls `wake` whenever a poll will bring something.
+    /// Opens the store. The store calls `wake` whenever it has work for the next poll.
     ///
     /// # Errors
     /// The store cannot be opened.
@@ -33,15 +33,15 @@ pub trait OpenStore {
 pub struct OpenedStore<S> {
     /// The store.
     pub store: S,
-    /// The latest wall instant in its records; [`Timestamp::EPOCH`] in a new one.
+    /// The latest wall instant in the records of the store; [`Timestamp::EPOCH`] in a new store.
     pub last_wall: Timestamp,
-    /// Tells its data from other data: 16 hexadecimal digits. They never change.
+    /// The identity of the data: 16 hexadecimal digits that never change. Other data has another identity.
     pub identity: String,
     /// The crashes that an acknowledged call survives.
     pub durability: Durability,
     /// The report of the recovery, if the store recovers from files.
     pub recovery: Option<RecoveryReport>,
-    /// The directory that a backup copies; `None`: this store has no files, and the queue does not make its backup.
+    /// The directory that a backup copies; `None`: the store has no files, and the queue cannot make a backup.
     pub directory: Option<PathBuf>,
 }
 
@@ -51,9 +51,9 @@ pub enum Durability {
     /// The call survives a crash of the process, a crash of the system, and a power cut. The acknowledgement follows the sync that covers
     /// the call.
     Fsync,
-    /// The call survives a crash of the process. A crash of the system or a power cut may take the calls of the last moments.
+    /// The call survives a crash of the process. A crash of the system or a power cut may lose the calls of the last moments.
     Os,
-    /// The call survives no crash: tasks are in memory alone, or are written soon after.
+    /// The call may be lost in any crash: tasks are in memory only, or are written a moment later.
     Memory,
 }
 
@@ -67,18 +67,18 @@ impl From<AckLevel> for Durability {
     }
 }
 
-/// The store of a queue. It keeps the tasks, and the thread that owns it looks after it. A store without files or background work keeps the
-/// default of every method.
+/// The store of a queue. The thread that owns the store calls these methods. A store without files or background work keeps the default of
+/// every method.
 pub trait QueueStore: ShardStore {
-    /// Begins to check whether the data still belongs to this process. Called about once a second.
+    /// Begins to check whether the data still belongs to this process. The queue calls this method about once a second.
     fn check_ownership(&mut self) {}
 
-    /// Bytes of log that wait for a late checkpoint; `None`: no checkpoint is late.
+    /// Returns the bytes of log that wait for a late checkpoint; `None` if no checkpoint is late.
     fn checkpoint_late(&self) -> Option<u64> {
         None
     }
 
-    /// The files, for the pin of a backup; `None`: there are none.
+    /// Returns the store's files, to be pinned for a backup; `None` if the store has no files.
     fn backup(&mut self) -> Option<&mut dyn BackupPin> {
         None
     }
@@ -89,7 +89,7 @@ pub trait BackupPin {
     /// Pins all files that a copy needs, and returns the list of them.
     fn pin(&mut self) -> PinnedFiles;
 
-    /// Releases the pin: the files may change again.
+    /// Releases the pin: the store may change and remove the files again.
     fn unpin(&mut self);
 }
 

@@ -8,8 +8,8 @@ use crate::history::HistoryLimits;
 /// The default size of a log file: 16 MiB.
 pub const LOG_FILE_BYTES_DEFAULT: u64 = 16 << 20;
 
-/// The clock that the tasks of a directory live by. It is written down when the directory is made, and an opening with the other clock is
-/// refused. A virtual clock runs ahead, so its changes would be early by the real clock.
+/// The clock of the tasks of a directory. The clock is stored when the directory is made, and an opening with the other clock is refused. A
+/// virtual clock may be ahead of the real clock, so the times in the directory would be wrong by the real clock.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub enum ClockMode {
     /// The wall clock.
@@ -28,19 +28,19 @@ impl fmt::Display for ClockMode {
     }
 }
 
-/// When the store answers a commit with `Done`, and so which crashes the commit survives then.
+/// When the store answers a commit with `Done`. The level decides which crashes an answered commit survives.
 ///
-/// At each level an opening finds a consistent earlier state. It has no part of a commit without all commits before it, and every commit
-/// that had been synced is in it. The acquisition and the release of the shard are always synced.
+/// At each level, an opening finds a consistent earlier state. A commit is in this state only as a whole, and only with all commits before
+/// it. Every commit that had been synced is in this state. The acquisition and the release of the shard are always synced.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub enum AckLevel {
-    /// When the commit is synced. It survives a crash of the process, a crash of the system, and a power cut.
+    /// When the commit is synced. The commit survives a crash of the process, a crash of the system, and a power cut.
     #[default]
     Fsync,
     /// When the commit is written; the sync follows soon. The commit survives a crash of the process. A crash of the system or a power cut
-    /// may take the commits of the last moments, as long as one sync takes.
+    /// may lose the commits that are not synced yet.
     Os,
-    /// At once; the write and the sync follow soon. Any crash, also of the process, may take the commits of the last moments.
+    /// At once; the write and the sync follow soon. Any crash, also of the process, may lose the commits that are not synced yet.
     Memory,
 }
 
@@ -57,35 +57,37 @@ impl fmt::Display for AckLevel {
 /// The options of a [`DiskStore`](crate::DiskStore). Start from [`StoreOptions::new`] and change the fields that you need.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StoreOptions {
-    /// 16 random bytes, used only if the directory is made now; an existing one has its own.
+    /// 16 random bytes. They are used only if this opening makes the directory. An existing directory has its own secret.
     pub secret: [u8; 16],
-    /// Which clock the tasks live by. Default: real.
+    /// The clock of the tasks. Default: real.
     pub clock: ClockMode,
-    /// When a commit is answered. Default: when it is synced.
+    /// When the store answers a commit. Default: when the commit is synced.
     pub ack_level: AckLevel,
-    /// Bytes of one log file, rounded up to a multiple of 4,096; at least 8,192. Default: 16 MiB. A commit that does not
-    /// fit gets a file of its own size. May change from one opening to the next.
+    /// The length of a log file (bytes), rounded up to a multiple of 4,096; 8,192 bytes to 1 GiB. Default: 16 MiB. A commit that does not
+    /// fit gets a larger file. The number may change from one opening to the next.
     pub log_file_bytes: u64,
-    /// A checkpoint starts when the log since the last one has more bytes than this. Default: 32 MiB. With a larger number, tasks that end
-    /// soon are written once only. But recovery takes longer, and the tasks of twice as much log may be in memory (about 700 bytes for a
-    /// task of 200 bytes).
+    /// A checkpoint starts when the log since the last checkpoint has more bytes than this number. Default: 32 MiB. With a larger number,
+    /// more tasks end before a checkpoint, and are written only to the log. But a recovery takes longer, and the tasks of up to twice as
+    /// much log may be in memory (about 700 bytes for a task of 200 bytes).
     pub checkpoint_after_bytes: u64,
-    /// Bytes that one step of background work writes and syncs. A commit that comes meanwhile waits for at most one such step. 4,096 to 1
-    /// MiB. Default: 512 KiB.
+    /// How many bytes one step of background work writes and syncs. A commit that comes during a step waits for at most this step. 4,096
+    /// bytes to 1 MiB. Default: 512 KiB.
     pub background_step_bytes: usize,
-    /// Bytes after which a segment takes no more tasks. Then its stretch of time gets another segment. 1 KiB to 1 GiB. Default: 64 MiB.
+    /// After this number of bytes a segment takes no more tasks. Later tasks of the same span of time go to another segment. 1 KiB to 1
+    /// GiB. Default: 64 MiB.
     pub segment_bytes: u64,
-    /// Bytes of a block: its records are read as a whole, and memory has one entry for it. 256 to 1 MiB. Default: 16 KiB.
+    /// The length of a block (bytes). The records of a block are read together, and one entry in memory stands for the block. 256 bytes to
+    /// 1 MiB. Default: 16 KiB.
     pub block_bytes: u64,
-    /// How many ended tasks are remembered, and how long.
+    /// How many ended tasks are remembered, and for how long.
     pub history: HistoryLimits,
-    /// How much is done at once. Only the simulator and tests change it.
+    /// How much the store does at once. Only the simulator and tests change the bounds.
     #[doc(hidden)]
     pub bounds: Bounds,
 }
 
 impl StoreOptions {
-    /// The defaults.
+    /// Returns the default options with this secret.
     #[must_use]
     pub fn new(secret: [u8; 16]) -> Self {
         Self {

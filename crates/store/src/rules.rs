@@ -11,13 +11,13 @@ use crate::history::Histories;
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Rules {
     by_name: BTreeMap<RuleName, Arc<Rule>>,
-    /// The bytes that each rule takes in a checkpoint, at most.
+    /// The bytes that all rules together take in a checkpoint, at most.
     bytes: u64,
 }
 
 impl Rules {
-    /// Takes in the change of a rule, and its limits for the history of the queue. The last change counts, so changes come in the order of
-    /// the commits.
+    /// Applies the change of one rule. The settings of a queue also have its history limit: that limit is applied to `histories` at once,
+    /// and may forget ended tasks. The last change of a rule is the right one, so call this in the order of the commits.
     pub(crate) fn apply(&mut self, (name, rule): RuleEffect, histories: &mut Histories) {
         if let RuleName::Queue(queue) = &name {
             let limit = match rule.as_deref() {
@@ -34,19 +34,19 @@ impl Rules {
         self.bytes = self.bytes + added - before.as_deref().map_or(0, bytes_of);
     }
 
-    /// The bytes that all rules take in a checkpoint, at most.
+    /// Returns the bytes that all rules together take in a checkpoint, at most.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// In the order of their names.
+    /// Returns the rules, in the order of their names.
     pub(crate) fn by_name(&self) -> &BTreeMap<RuleName, Arc<Rule>> {
         &self.by_name
     }
 }
 
-/// The bytes that a rule takes in a checkpoint, at most: names of 200 bytes each and some numbers; for a schedule also its texts and the
-/// instants that wait; for a job also its value.
+/// Returns the bytes that a rule takes in a checkpoint, at most: names of 200 bytes each and some numbers; for a schedule also its texts
+/// and the instants that wait; for a job also its value.
 fn bytes_of(rule: &Rule) -> u64 {
     let rest = match rule {
         Rule::Queue(_) => 0,

@@ -8,33 +8,35 @@ use super::task_view::TaskView;
 use super::unavailable::Unavailable;
 use crate::time::Seq;
 
-/// Looks at a task, or acts on it. The id names the task, in any queue and in any state.
+/// Returns the task that has an id, or acts on that task. The task may be in any queue and in any state.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ById {
-    /// The id.
+    /// The id of the task.
     pub id: u64,
     /// The action.
     pub act: Act,
-    /// Only if the name of the task's queue begins with this; else there is no such task.
+    /// The start of the name of the task's queue. If the queue's name begins otherwise, the answer is [`ByIdError::NotFound`]. `None`: any
+    /// queue.
     pub within: Option<Arc<str>>,
-    /// Only if the task has this version; else there is no such task.
+    /// The version that the task must have. If the task has another version, the answer is [`ByIdError::NotFound`]. `None`: any version.
     pub if_version: Option<Seq>,
-    /// The name of the worker that takes the task.
+    /// The name of the worker that takes the task, for [`Act::Lease`].
     pub worker: Option<Arc<str>>,
 }
 
 /// An action on a task that its id names.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Act {
-    /// Look at the task.
+    /// Return the task.
     Get,
-    /// End the task, unless a worker has it.
+    /// End the task, live or dead, unless a worker has it.
     Cancel,
-    /// Make a scheduled task due at once; give a dead task another life.
+    /// Make a scheduled task due at once, or make a dead task live again.
     Run,
-    /// Take the task to work on, unless a worker has it. The task need not be due and may be dead, and no setting of its queue holds it up.
+    /// Lease the task, unless a worker has it. The task may be scheduled or dead, and is made ready first. The pause, the rate and the
+    /// in-flight limits of its queue do not apply.
     Lease {
-        /// As in [`Lease`](crate::Lease).
+        /// The length of the lease (ms), as in [`Lease`](crate::Lease::lease_ms).
         lease_ms: Option<u64>,
     },
 }
@@ -44,25 +46,25 @@ pub enum Act {
 pub enum Acted {
     /// The task as it is now.
     Task(Box<TaskView>),
-    /// No delivery of the task starts from now on.
+    /// The task was cancelled. No delivery of the task starts from now on.
     Cancelled,
     /// The caller has leased the task.
     Leased(Box<Leased>),
 }
 
-/// Why a call that names a task by its id did nothing. A refusal leaves no trace.
+/// Why a call that names a task by its id did nothing. A refusal changes nothing.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ByIdError {
-    /// No task has this id.
+    /// No task has this id, or the task has another queue or version than the call asks for.
     #[error("no task has this id")]
     NotFound,
     /// A worker has the task.
     #[error("the task is leased")]
     Leased,
-    /// The task is ready already, so nothing has to be done.
+    /// The action is [`Act::Run`], and the task is ready already.
     #[error("the task is ready")]
     Ready,
-    /// The task is dead, and a live task has its key by now.
+    /// The task is dead and cannot live again, because a live task has its key now.
     #[error("a live task has its key (id {id}, version {version})")]
     Live {
         /// The id of the live task.
@@ -70,13 +72,13 @@ pub enum ByIdError {
         /// The version of the live task.
         version: Seq,
     },
-    /// The task is dead, and its queue has as many live tasks as its settings allow.
+    /// The task is dead and cannot live again, because its queue has as many live tasks as its settings allow.
     #[error("the queue has {limit} live tasks, as many as its settings allow")]
     BacklogFull {
         /// How many live tasks the queue may have.
         limit: u64,
     },
-    /// A reason that is not the caller's mistake.
+    /// The engine cannot do the call now. The caller made no mistake.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
 }

@@ -1,10 +1,10 @@
-//! Calls on the live task of a key: it runs now, or is taken from its worker.
+//! Calls that make the live task of a key due now, or take the task from its worker.
 
 use crate::calls::Unavailable;
 use crate::name::{Key, QueueName};
 use crate::time::Seq;
 
-/// Acts on the live task of a key, and leaves everything else of the task as it is.
+/// Makes the live task of a key due now, or takes the task from its worker. The body and the settings of the task stay as they are.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ByKey {
     /// The queue.
@@ -13,45 +13,46 @@ pub struct ByKey {
     pub key: Key,
     /// The action.
     pub act: KeyAct,
-    /// Only if the task has this version.
+    /// The version that the live task must have; `None`: any version.
     pub if_version: Option<Seq>,
 }
 
 /// The action on the live task of a key.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum KeyAct {
-    /// Make a scheduled task due at once. A task with a timeline is due at its present moment, and the later moments stay. A ready task
-    /// stays as it is. A task that a worker has is refused.
+    /// Make a scheduled task due at once. If the task has a timeline, only its present moment becomes due now, and the later moments stay.
+    /// A ready task stays as it is. A leased task is refused.
     Run,
-    /// Take the task from its worker. The task is ready at once, the attempt counts, and the token of the lease answers `revoked`.
+    /// Take the task from its worker. The task is ready at once, or dead if it has expired. The lease counts as an attempt, and its token
+    /// answers `revoked`.
     Release,
 }
 
-/// Why nothing was done to the task of a key. A refusal leaves no trace.
+/// Why a call did nothing to the task of a key. A refusal changes nothing.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ByKeyError {
-    /// No live task has this key, and no task of this key was done lately.
+    /// No live or dead task has this key, and the engine remembers no acked task of this key.
     #[error("no live task has this key")]
     NotFound,
     /// The last task of this key was acked.
     #[error("the task of this key is done")]
     Done,
-    /// The task is dead: it has to be redriven first.
+    /// The action is [`KeyAct::Run`], and the task is dead. A redrive has to come first.
     #[error("the task is dead; redrive it first")]
     Dead,
-    /// A `Run` found the task with a worker.
+    /// The action is [`KeyAct::Run`], and a worker has the task.
     #[error("the task is leased; release it or wait for the worker")]
     Leased,
-    /// A `Release` found the task with no worker.
+    /// The action is [`KeyAct::Release`], and no worker has the task. The task may also be dead.
     #[error("nobody has the task")]
     NotLeased,
-    /// The live task has another version.
+    /// The live task has another version than `if_version`.
     #[error("the version is not the one given: the live task has version {current}")]
     VersionMismatch {
         /// The version of the live task.
         current: Seq,
     },
-    /// A reason that is not the caller's mistake.
+    /// The engine cannot do the call now. The caller made no mistake.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
 }

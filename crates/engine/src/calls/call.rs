@@ -24,20 +24,20 @@ use crate::wheel::WheelView;
 pub trait Call: Sized {
     /// The answer to the command.
     type Answer;
-    /// Why there is no answer. Each error can say that the engine is unavailable.
+    /// The reasons to refuse the command. One of them is always [`Unavailable`].
     type Error: From<Unavailable>;
 
-    /// The command.
+    /// Returns the command that makes this call.
     fn command(self) -> Command;
 
-    /// The result in an answer; `None`: the answer is to another kind of command.
+    /// Returns the result in an answer; `None`: the answer belongs to another kind of command.
     fn open(answer: Answer) -> Option<Result<Self::Answer, Self::Error>>;
 }
 
-/// Makes from one table: [`Command`], [`Answer`], the answer when the engine is unavailable, and a [`Call`] for each kind.
+/// Makes from one table: [`Command`], [`Answer`], their functions, and an implementation of [`Call`] for each kind of command.
 ///
-/// The first word of a line decides about a command after the store has failed. A command that `reads` is answered. One that `changes` or
-/// `counts` is refused, because both need the store. With `may_change` it depends on the command.
+/// The first word of a line says what becomes of the command after the store has failed. A command that `reads` is still answered. A
+/// command that `changes` or `counts` is refused. A command that `may_change` is refused unless it only returns a task.
 macro_rules! calls {
     ($($(#[$doc:meta])* $kind:ident $name:ident($call:ty) -> $answer:ty, $error:ty;)*) => {
         /// A request of a caller. The answer to each command is the [`Answer`] of the same name.
@@ -46,7 +46,7 @@ macro_rules! calls {
             $($(#[$doc])* $name($call),)*
         }
 
-        /// The answer to a [`Command`], by the command's name.
+        /// The answer to a [`Command`]. Each variant has the name of its command.
         #[derive(Clone, PartialEq, Eq, Debug)]
         pub enum Answer {
             $(
@@ -57,7 +57,7 @@ macro_rules! calls {
         }
 
         impl Command {
-            /// The answer that says only why the engine is unavailable.
+            /// Returns the answer to this command that says only why the engine is unavailable.
             #[must_use]
             pub fn unavailable(&self, why: Unavailable) -> Answer {
                 match self {
@@ -74,7 +74,7 @@ macro_rules! calls {
         }
 
         impl Answer {
-            /// The answer of the same kind that says only why the engine is unavailable.
+            /// Returns the answer of the same kind that says only why the engine is unavailable.
             pub(crate) fn unavailable(&self, why: Unavailable) -> Self {
                 match self {
                     $(Self::$name(_) => Self::$name(Err(why.into())),)*
@@ -106,25 +106,25 @@ macro_rules! calls {
 calls! {
     /// Schedule a task.
     changes Put(Put) -> Stored, PutError;
-    /// Look at a task.
+    /// Return a task.
     reads Get(Get) -> TaskView, GetError;
     /// Reschedule a task or change its body.
     changes Patch(Patch) -> TaskView, PatchError;
-    /// End a task that no worker has finished.
+    /// End a live or dead task.
     changes Cancel(Cancel) -> Cancelled, CancelError;
-    /// Take ready tasks to work on. An empty answer: no task was ready.
+    /// Lease ready tasks. An empty answer: no task could be leased.
     changes Lease(Lease) -> Vec<Leased>, Unavailable;
-    /// End these leases: their work is done. One answer for each token, in the order of the tokens.
+    /// Ack these leases: the work of their tasks is done. One answer for each token, in the order of the tokens.
     changes Ack(Ack) -> Vec<TokenAnswer>, Unavailable;
     /// Give these leases back. One answer for each token, in the order of the tokens.
     changes Nack(Nack) -> Vec<TokenAnswer>, NackError;
-    /// Give a dead task another life.
+    /// Make a dead task live again.
     changes Redrive(Redrive) -> TaskView, RedriveError;
-    /// Look at a task, or act on it. The id names the task.
+    /// Return the task that has an id, or act on that task.
     may_change ById(ById) -> Acted, ByIdError;
-    /// Act on a live task. The key names the task, and the answer has the task as it is now.
+    /// Make the live task of a key due now, or take the task from its worker. The answer has the task after the change.
     changes ByKey(ByKey) -> TaskView, ByKeyError;
-    /// Keep these leases for longer. One answer for each token, in the order of the tokens.
+    /// Extend these leases. One answer for each token, in the order of the tokens.
     changes Extend(Extend) -> Vec<TokenAnswer>, Unavailable;
     /// Page through the tasks of a queue.
     reads List(List) -> TaskPage, Unavailable;
@@ -134,32 +134,32 @@ calls! {
     counts Forecast(Forecast) -> ForecastView, Unavailable;
     /// Page through the queues in the order of their names, and count their tasks.
     reads Queues(ListQueues) -> QueuePage, Unavailable;
-    /// Look at one queue.
+    /// Return the counts and the settings of one queue.
     reads Queue(GetQueue) -> Box<QueueView>, Unavailable;
-    /// Configure how a queue hands its tasks out.
+    /// Change the configuration of a queue, or delete the queue.
     changes ChangeQueue(ChangeQueue) -> (), QueueError;
-    /// Configure a schedule: tasks that are made again and again.
+    /// Configure a schedule, which makes tasks again and again.
     changes PutSchedule(PutSchedule) -> StoredSchedule, ScheduleError;
-    /// End a schedule.
+    /// Delete a schedule. The tasks that it has made stay.
     changes DeleteSchedule(DeleteSchedule) -> (), ScheduleError;
-    /// Look at a schedule.
+    /// Return a schedule and its progress.
     reads GetSchedule(GetSchedule) -> ScheduleView, ScheduleError;
     /// Page through the schedules of a queue.
     reads Schedules(ListSchedules) -> Vec<ScheduleView>, Unavailable;
     /// Page through the schedules of all queues.
     reads AllSchedules(ListAllSchedules) -> Vec<ScheduleView>, Unavailable;
-    /// Begin a job, or change the value that is kept of one. The answer is the number of the job.
+    /// Begin a job, change the value of a job, or forget a job. The answer is the number of the job.
     changes ChangeJob(ChangeJob) -> u64, JobError;
-    /// Read all jobs that are kept: numbers and values, in the order of the numbers.
+    /// Read the numbers and values of all jobs that are kept, in the order of the numbers.
     reads Jobs(ListJobs) -> Vec<(u64, JobValue)>, Unavailable;
-    /// The engine's own figures, and a page of queues beside them.
+    /// Return the engine's own figures, and one page of the queues.
     reads Stats(GetStats) -> Box<Stats>, Unavailable;
-    /// Look at the wheel.
+    /// Return a view of the wheel that has the tasks in memory.
     reads Wheel(GetWheel) -> Box<WheelView>, Unavailable;
-    /// Page through the tasks of all queues.
+    /// Page through the live and dead tasks of all queues.
     reads AllTasks(ListAllTasks) -> TaskPage, Unavailable;
-    /// Bring tasks from another store.
+    /// Import tasks from another store.
     changes Import(ImportTasks) -> Imported, Unavailable;
-    /// Bring a schedule from another store.
+    /// Import a schedule from another store.
     changes ImportSchedule(ImportSchedule) -> ImportOutcome, ScheduleError;
 }

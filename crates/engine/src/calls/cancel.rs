@@ -6,61 +6,61 @@ use super::version::version_prose;
 use crate::name::{Key, QueueName};
 use crate::time::Seq;
 
-/// Ends a task that no worker has finished.
+/// Ends a live or dead task that no worker has finished.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cancel {
     /// The queue.
     pub queue: QueueName,
     /// The key.
     pub key: Key,
-    /// Only if the task has this version.
+    /// The version that the task must have; `None`: any version.
     pub if_version: Option<Seq>,
-    /// The rule for a task that is leased.
+    /// The rule if a worker has the task.
     pub on_lease: OnLease,
 }
 
 impl Cancel {
-    /// Cancels the task of this key unless a worker has it.
+    /// Makes a cancel of the task of this key. If a worker has the task, the cancel is refused.
     #[must_use]
     pub fn new(queue: &QueueName, key: Key) -> Self {
         Self { queue: queue.clone(), key, if_version: None, on_lease: OnLease::Refuse }
     }
 
-    /// Takes the task back from the worker that may have it.
+    /// Makes the cancel also end a task that a worker has. The lease is revoked then.
     #[must_use]
     pub fn revoke(self) -> Self {
         Self { on_lease: OnLease::Revoke, ..self }
     }
 }
 
-/// A task was cancelled.
+/// How a cancel ended the task.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Cancelled {
-    /// No delivery of the task starts from now on.
+    /// No worker had the task. No delivery of the task starts from now on.
     Cancelled,
-    /// A worker had the task. The token of the lease answers `revoked` from now on.
+    /// A worker had the task. The token of the worker's lease answers `revoked` from now on.
     Revoked,
 }
 
-/// Why a cancel did not end the task. A refusal leaves no trace.
+/// Why a cancel did not end the task. A refusal changes nothing.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum CancelError {
-    /// No live or dead task has this key, and no task of this key was done lately.
+    /// No live or dead task has this key, and the engine remembers no acked task of this key.
     #[error("no task has this key")]
     NotFound,
-    /// The last task of this key was acked: the cancel came too late.
+    /// The last task of this key was acked, so the cancel came too late.
     #[error("the task of this key is done")]
     Done,
-    /// A worker has the task: a delivery began first.
+    /// A worker has the task, and the cancel does not revoke leases.
     #[error("the task is leased; revoke it or wait for the worker")]
     Leased,
-    /// The task has another version.
+    /// The task has another version than `if_version`.
     #[error("the version is not the one given: {}", version_prose(.current))]
     VersionMismatch {
         /// The version of the task.
         current: Option<Seq>,
     },
-    /// A reason that is not the caller's mistake.
+    /// The engine cannot do the call now. The caller made no mistake.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
 }

@@ -1,9 +1,9 @@
-//! Looking at a task.
+//! The call that returns a task.
 
 use super::unavailable::Unavailable;
 use crate::name::{Key, QueueName};
 
-/// Looks at a task.
+/// Returns the live or dead task of a key.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Get {
     /// The queue.
@@ -13,23 +13,23 @@ pub struct Get {
 }
 
 impl Get {
-    /// Looks at the task of this key.
+    /// Makes a get of the task of this key.
     #[must_use]
     pub fn new(queue: &QueueName, key: Key) -> Self {
         Self { queue: queue.clone(), key }
     }
 }
 
-/// Why a get found nothing.
+/// Why a get returned no task.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum GetError {
-    /// No live or dead task has this key, and no task of this key was done lately.
+    /// No live or dead task has this key, and the engine remembers no acked task of this key.
     #[error("no task has this key")]
     NotFound,
     /// The last task of this key was acked.
     #[error("the task of this key is done")]
     Done,
-    /// A reason that is not the caller's mistake.
+    /// The engine cannot do the call now. The caller made no mistake.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
 }

@@ -1,4 +1,4 @@
-//! Calls that bring tasks and schedules from another store, as they were there.
+//! Calls that import tasks and schedules from another store, as they were in that store.
 
 use std::sync::Arc;
 
@@ -8,80 +8,85 @@ use crate::schedule::Schedule;
 use crate::task::{Body, Extra};
 use crate::time::{Seq, Timestamp};
 
-/// The largest number of tasks that one import brings: other calls are served between two imports.
+/// The largest number of tasks of one import. Other calls are served between two imports.
 pub const IMPORT_TASKS_MAX: usize = 256;
 
-/// The rule for a task that the shard has already.
+/// The rule for an imported task or schedule that the shard has already. Under every rule, an imported live task takes the key of a dead
+/// task that was put earlier.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub enum Existing {
-    /// The task of the shard stays. A task that has ended here since the imported one was put counts as present.
+    /// The task of the shard stays, and the imported task is left out. The imported task is also left out if the task of its key ended in
+    /// this shard after the imported task was put.
     Skip,
-    /// The imported task takes the place of the task of the shard.
+    /// The imported task replaces the task of the shard. But a dead imported task never replaces a live task: the dead task is added
+    /// without its key.
     Replace,
-    /// The import stops before this task.
+    /// The import stops before this task. A schedule that is equal to the schedule of the shard is left out without an error.
     #[default]
     Refuse,
 }
 
-/// Brings tasks, in their order, up to the first that is refused. The tasks before that one are in, and none behind it. An imported task is
-/// in a final state that its owner sets: a live task is scheduled or ready by its `due_at`, a dead one is dead. A drain of the queue does
-/// not refuse an import; the limit of its backlog does.
+/// Imports tasks in the order of the list, up to the first task that is refused. The tasks before the refused task are imported, the tasks
+/// behind it are not. No imported task is leased: a live task is scheduled or ready, as its `due_at` says, or dead if it has expired. An
+/// import may add tasks to a queue that is being drained, but no live tasks to a queue whose backlog is full.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ImportTasks {
-    /// The tasks, at most [`IMPORT_TASKS_MAX`]. Tasks beyond that number are not looked at.
+    /// The tasks, at most [`IMPORT_TASKS_MAX`]. Tasks beyond this number are ignored.
     pub tasks: Vec<ImportTask>,
     /// The rule for tasks that the shard has already.
     pub existing: Existing,
-    /// The rule for a task that is to be replaced and is leased.
+    /// The rule if a task that the import replaces is leased.
     pub on_lease: OnLease,
-    /// The ids of all tasks of this source are below this number, and are to be kept. Ids are kept only if the shard has given out no id of
-    /// its own, and this number is at most 2^52; in all other cases the tasks get new ids. `None`: the tasks get new ids.
+    /// All ids of the tasks of this source are below this number, and the import keeps the ids if possible. The first import that asks for
+    /// it reserves the ids below this number. The reservation fails if the shard has given out an id before, or if this number is above
+    /// 2^52. A task gets a new id if its id is not reserved or is in use. `None`: the tasks get new ids.
     pub ids_below: Option<u64>,
 }
 
 /// A task as it was in the other store.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ImportTask {
-    /// The id in the other store; 0: none.
+    /// The id in the other store; 0: the task has none.
     pub id: u64,
     /// The queue.
     pub queue: QueueName,
-    /// The key. It is kept as it is, even if it is the decimal of an id that is not kept.
+    /// The key. The import keeps the key, even if the key is the decimal form of an id that the import does not keep.
     pub key: Key,
-    /// When the task is due; when a dead task was due.
+    /// When the task is due. For a dead task: when it was due.
     pub due_at: Timestamp,
     /// When the put of the task was received.
     pub put_at: Timestamp,
-    /// Smaller goes first among ready tasks.
+    /// The priority. Among ready tasks, the task with the smaller number goes first.
     pub priority: u32,
-    /// Leases that ended without an ack.
+    /// The number of leases that ended without an ack.
     pub attempts: u32,
     /// The payload, content type and tags that the worker gets, and the timeline.
     pub body: Arc<Body>,
-    /// Everything else. With `dead` the task is dead. `acked` and the `due_at` of `dead` are not looked at.
+    /// The other members of the task. If `dead` is set, the task is dead. The import ignores `acked` and the `due_at` in `dead`.
     pub extra: Extra,
 }
 
-/// The result of an import: the outcome for each task.
+/// The result of an import.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Imported {
-    /// The outcome for each task that was dealt with, in the order of the tasks.
+    /// The outcome for each task that was imported or left out, in the order of the tasks.
     pub outcomes: Vec<ImportOutcome>,
-    /// Why the task behind those was refused. All tasks that follow it are not imported, either. `None`: no task was refused.
+    /// Why the import stopped: the task behind the tasks of `outcomes` was refused. The refused task and all tasks behind it are not
+    /// imported. `None`: no task was refused.
     pub refused: Option<ImportError>,
 }
 
-/// The outcome for one task, or for a schedule.
+/// The outcome for one task, or for one schedule.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum ImportOutcome {
-    /// The task or schedule is new here.
+    /// The task or schedule was added. A dead task may have lost its key to the added task.
     Added {
-        /// Whether the task has the id that it had in the other store. For a schedule: true.
+        /// Whether the task kept the id that it had in the other store. For a schedule: true.
         kept_id: bool,
     },
-    /// The task or schedule took the place of one that was there.
+    /// The task or schedule replaced one that the shard had.
     Replaced,
-    /// The task or schedule was left out, because of this.
+    /// The task or schedule was left out, for this reason.
     Skipped(Present),
 }
 
@@ -90,20 +95,20 @@ pub enum ImportOutcome {
 pub enum Present {
     /// A live task has the key.
     Live,
-    /// A dead task has the key, or the id.
+    /// A dead task has the key, or the shard has the same task under the same id.
     Dead,
-    /// The task of this key has ended here since the imported one was put.
+    /// The task of this key ended in this shard after the imported task was put.
     Ended,
-    /// The shard cannot tell whether it has the task: a dead task that has lost its key, with an id that is not kept.
+    /// The imported task is dead, has lost its key, and cannot keep its id. So the shard cannot tell whether it has the task already.
     Keyless,
     /// A schedule has the name.
     Schedule,
 }
 
-/// Why a task was not imported. A refusal leaves no trace, and the tasks behind it are not looked at.
+/// Why a task was not imported. The refused task changes nothing, and the tasks behind it are not imported.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ImportError {
-    /// `Refuse`, and a live task has the key.
+    /// The rule is [`Existing::Refuse`], and a live task has the key.
     #[error("a live task has this key (id {id}, version {version})")]
     Live {
         /// The id of the live task.
@@ -111,47 +116,48 @@ pub enum ImportError {
         /// The version of the live task.
         version: Seq,
     },
-    /// `Refuse`, and a dead task has the key or the id. A live task that was put later than the dead one takes its key nevertheless.
+    /// The rule is [`Existing::Refuse`], and a dead task has the key or the id. A live task that was put later than the dead task is not
+    /// refused: it takes the key.
     #[error("the same task is there and dead (id {id})")]
     Dead {
         /// The id of the dead task.
         id: u64,
     },
-    /// `Replace`, and a worker has the task.
+    /// The rule is [`Existing::Replace`], a worker has the task, and the import does not revoke leases.
     #[error("the task is leased; revoke it or wait for the worker")]
     Leased,
-    /// The task would be due later than allowed.
+    /// The task, or the last instant of its timeline, is farther ahead than allowed.
     #[error("the task would be due more than {limit_ms} ms ahead")]
     TooFar {
         /// The farthest due time allowed (ms from now).
         limit_ms: u64,
     },
-    /// The instants of a timeline do not rise.
+    /// The instants of the timeline do not rise.
     #[error("instant {index} of the timeline is not after the one before")]
     NotRising {
-        /// The instant that does not rise, counted from 0.
+        /// The index of the first instant that does not rise, from 0.
         index: usize,
     },
-    /// The task is at an instant that its timeline does not have.
+    /// The task is at a step that its timeline does not have.
     #[error("the task stands at instant {step} of a timeline that has {instants}")]
     NoStep {
-        /// The instant that the task is at, counted from 0.
+        /// The index of the instant that the task is at, from 0.
         step: u32,
-        /// How many instants the timeline has.
+        /// The number of instants in the timeline.
         instants: usize,
     },
-    /// The queue has as many live tasks as its settings allow.
+    /// The imported task is live, and its queue has as many live tasks as its settings allow.
     #[error("the queue has {limit} live tasks, as many as its settings allow")]
     BacklogFull {
         /// How many live tasks the queue may have.
         limit: u64,
     },
-    /// A reason that is not the caller's mistake.
+    /// The engine cannot do the call now. The caller made no mistake.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
 }
 
-/// Brings a schedule, with the instants that it has reached.
+/// Imports a schedule with its progress.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ImportSchedule {
     /// The queue that the schedule puts its tasks into.
@@ -160,22 +166,23 @@ pub struct ImportSchedule {
     pub name: ScheduleName,
     /// The schedule as its owner put it.
     pub schedule: Arc<Schedule>,
-    /// The very first instant, if the other instants are counted from it.
+    /// The first instant of all, if the cadence counts the other instants from it.
     pub anchor: Timestamp,
-    /// All instants up to this one are decided.
+    /// The last decided instant: each instant up to this one became a task, was left out, or is in `waiting`.
     pub decided: Timestamp,
-    /// The first instant that is not decided. Only a fixed delay needs it: for other schedules it follows from `decided`.
+    /// The first instant after `decided`. Only a schedule with a fixed delay needs it; for other schedules the engine finds it from
+    /// `decided`.
     pub next: Option<Timestamp>,
-    /// The last instant that has a task made of it.
+    /// The last instant that became a task.
     pub last: Option<Timestamp>,
-    /// Tasks made so far.
+    /// The number of tasks made so far.
     pub made: u64,
-    /// Instants left out so far.
+    /// The number of instants left out so far.
     pub skipped: u64,
-    /// The key of the task that has to end before another task is made. If no live task has this key, that task has ended.
+    /// The key of the task that has to end before the schedule makes another task. If no live task has this key, the task has ended.
     pub running: Option<Key>,
-    /// Instants that get a task after the task of `running` has ended, rising.
+    /// Instants, rising, that become tasks one after the other once the task of `running` has ended.
     pub waiting: Vec<Timestamp>,
-    /// The rule for a schedule of this name. If the two schedules are equal, the present one is left alone unless the rule is `Replace`.
+    /// The rule if the queue has a schedule of this name. An equal schedule stays as it is, unless the rule is [`Existing::Replace`].
     pub existing: Existing,
 }

@@ -1,5 +1,5 @@
-//! Reading the jobs that are kept.
+//! The call that reads the jobs.
 
-/// Reads all jobs that are kept.
+/// Reads the numbers and values of all jobs that the engine keeps.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct ListJobs;

@@ -9,32 +9,35 @@ use crate::task::Body;
 use crate::time::{Seq, Timestamp};
 use crate::token::Token;
 
-/// Takes ready tasks to work on, in the order of priority, `due_at`, and the seq of their put.
+/// Leases ready tasks, in the order of priority, `due_at`, and the seq of their put.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Lease {
-    /// The queues. The first task in the order over all queues that hand anything out goes first.
+    /// The queues to lease from. The tasks of all these queues stand in one order. A queue that hands nothing out now, for example a paused
+    /// one, is left out.
     pub queues: Arc<[QueueName]>,
-    /// The largest number of tasks in the answer. With several queues, the answer may have fewer although more are ready.
+    /// The largest number of tasks in the answer. With several queues, the answer may have fewer although more are ready, because the
+    /// record of the next task is not in memory.
     pub max: usize,
     /// The length of the lease (ms). `None`: as the task says, else as its queue's settings say, else [`LEASE_MS_DEFAULT`].
     pub lease_ms: Option<u64>,
-    /// Whether to wait if no task is ready. The driver ends the wait with `Input::EndWait`.
+    /// Whether the call waits if no task can be leased. The driver ends the wait with `Input::EndWait`.
     pub wait: bool,
     /// The name of the worker, for lists that show which worker has which task.
     pub worker: Option<Arc<str>>,
 }
 
-/// The length of a lease if the worker, the task and the queue's settings name none: 30 s.
+/// The length of a lease (ms) if neither the worker nor the task nor the queue's settings name one: 30 s.
 pub const LEASE_MS_DEFAULT: u64 = 30_000;
 
 impl Lease {
-    /// Takes one task. The lease lasts as long as the task or its queue's settings say.
+    /// Makes a call that leases one task of this queue and does not wait. The task, or else its queue, says how long the lease lasts.
     #[must_use]
     pub fn new(queue: &QueueName) -> Self {
         Self::of([queue.clone()])
     }
 
-    /// Takes one task: the first in the order over all these queues. The lease lasts as long as the task or its queue's settings say.
+    /// Makes a call that leases one task, the first in the order over all these queues, and does not wait. The task, or else its queue,
+    /// says how long the lease lasts.
     #[must_use]
     pub fn of(queues: impl Into<Arc<[QueueName]>>) -> Self {
         Self { queues: queues.into(), max: 1, lease_ms: None, wait: false, worker: None }
@@ -46,14 +49,14 @@ impl Lease {
         Self { max, ..self }
     }
 
-    /// Sets the length of the lease, rounded up to the millisecond.
+    /// Sets the length of the lease, rounded up to a whole millisecond.
     #[must_use]
     pub fn lasting(self, lease: Duration) -> Self {
         Self { lease_ms: Some(ms_up(lease)), ..self }
     }
 }
 
-/// A delivery: a ready task in a worker's hands.
+/// A delivery: a leased task, as its worker gets it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Leased {
     /// The id that the server gave the task.
@@ -64,26 +67,26 @@ pub struct Leased {
     pub key: Key,
     /// When the task was due.
     pub due_at: Timestamp,
-    /// When the task became ready, by the believed wall clock: never before `due_at`.
+    /// When the task became ready, by the believed wall clock. Before `due_at` only if the clock has stepped back.
     pub ready_at: Timestamp,
-    /// The seq of the task's put: the last part of the ready order.
+    /// The seq of the task's put. Of two ready tasks with the same priority and `due_at`, the task with the lower seq goes first.
     pub put_seq: Seq,
-    /// 1 at the first lease.
+    /// The number of this attempt, from 1.
     pub attempt: u32,
-    /// Proves the lease.
+    /// The token that proves the lease to ack, nack and extend.
     pub token: Token,
-    /// When the lease ends.
+    /// When the lease ends, by the wall clock.
     pub lease_until: Timestamp,
-    /// How long the lease lasts (ms). A lease that is extended without a length lasts as long as its task says, else its queue. That is
-    /// this length, unless the worker named another one.
+    /// The length of this lease (ms). An extension that names no length uses the length that the task or its queue says. That length is
+    /// another one if the worker named a length for this lease.
     pub lease_ms: u64,
-    /// Smaller goes first.
+    /// The priority. Among ready tasks, the task with the smaller number goes first.
     pub priority: u32,
     /// The group of the task.
     pub group: Option<Group>,
     /// The trace context of the task's put.
     pub trace: Option<Arc<str>>,
-    /// The index of this instant in the task's timeline, from 0.
+    /// The index of the instant in the task's timeline, from 0; 0 without a timeline.
     pub step: usize,
     /// The body of the task. [`Body::payload_at`] returns the payload of this step.
     pub body: Arc<Body>,

@@ -1,4 +1,4 @@
-//! The list of the leases that run.
+//! The call that lists the running leases.
 
 use std::sync::Arc;
 
@@ -9,23 +9,24 @@ use crate::time::Timestamp;
 /// The largest number of leases that a page looks at.
 pub const LEASES_PAGE_MAX: usize = 1_000;
 
-/// Pages through the leases that run, in the order in which they began.
+/// Pages through the running leases, in the order in which they began.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ListLeases {
     /// Only leases of tasks in this queue; `None`: of all queues.
     pub queue: Option<QueueName>,
     /// Only leases of the worker with this name; `None`: of all workers.
     pub worker: Option<Arc<str>>,
-    /// Where the page before ended.
+    /// The cursor at which the page before ended; `None`: the first page.
     pub after: Option<LeaseCursor>,
-    /// The largest number of leases that the page looks at, 1 to [`LEASES_PAGE_MAX`]. A page may hold fewer, though more follow.
+    /// The largest number of leases that the page looks at, 1 to [`LEASES_PAGE_MAX`]. Because of the filters, a page may hold fewer, though
+    /// more pages follow.
     pub max: usize,
 }
 
-/// A lease that runs.
+/// A running lease.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LeaseView {
-    /// A list that goes on at this cursor has the leases behind this one.
+    /// The cursor of this lease. A list that goes on at this cursor begins with the next lease.
     pub cursor: LeaseCursor,
     /// The queue of the leased task.
     pub queue: QueueName,
@@ -33,19 +34,19 @@ pub struct LeaseView {
     pub key: Key,
     /// The number of the attempt, from 1.
     pub attempt: u32,
-    /// The name of the worker; `None`: the worker gave none, or the lease began before the engine's start.
+    /// The name of the worker; `None`: the worker gave no name, or the lease began before the engine's start.
     pub worker: Option<Arc<str>>,
-    /// When the lease began; `None`: before the engine's start.
+    /// When the lease began; `None`: the lease began before the engine's start.
     pub since: Option<Timestamp>,
     /// When the lease ends.
     pub until: Timestamp,
 }
 
-/// A page of the leases that run.
+/// A page of the running leases.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct LeasePage {
     /// The leases, in the order in which they began.
     pub leases: Vec<LeaseView>,
-    /// Where the next page starts; `None` at the end.
+    /// The cursor for the next page; `None`: this is the last page.
     pub next: Option<LeaseCursor>,
 }

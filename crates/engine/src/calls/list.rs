@@ -1,4 +1,4 @@
-//! Pages of tasks.
+//! Calls that list tasks, page by page.
 
 use super::task_view::{State, TaskView};
 use crate::cursor::TaskCursor;
@@ -6,35 +6,35 @@ use crate::name::{Group, QueueName, Tag};
 use crate::task::Death;
 use crate::time::{Seq, Timestamp};
 
-/// A filter: tasks that meet all of these conditions. A field that is `None` is no condition. All `None`: every task that is not dead.
+/// A filter that selects the tasks that meet all of its conditions. A field that is `None` is no condition, except for `state`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct TaskFilter {
-    /// In this state.
+    /// Only tasks in this state; `None`: tasks in all states but dead.
     pub state: Option<State>,
-    /// Due at this instant or later.
+    /// Only tasks that are due at this instant or later.
     pub due_from: Option<Timestamp>,
-    /// Due at this instant or earlier.
+    /// Only tasks that are due at this instant or earlier.
     pub due_to: Option<Timestamp>,
-    /// With this tag.
+    /// Only tasks that have this tag.
     pub tag: Option<Tag>,
-    /// In this group.
+    /// Only tasks of this group.
     pub group: Option<Group>,
-    /// Dead for this reason.
+    /// Only tasks that are dead for this reason.
     pub why: Option<Death>,
-    /// Put by this change or an earlier one.
+    /// Only tasks that were put by this change or by an earlier one.
     pub put_until: Option<Seq>,
-    /// Not changed by its owner after this change: its version is at most this.
+    /// Only tasks that their owner did not change after this change: their version is at most this seq.
     pub changed_until: Option<Seq>,
 }
 
 impl TaskFilter {
-    /// Selects the tasks in this state.
+    /// Makes a filter that selects the tasks in this state.
     #[must_use]
     pub fn in_state(state: State) -> Self {
         Self { state: Some(state), ..Self::default() }
     }
 
-    /// Whether the filter selects this task, as it is shown.
+    /// Whether the filter selects the task of this view.
     #[must_use]
     pub fn matches(&self, task: &TaskView) -> bool {
         let Self { state, due_from, due_to, tag, group, why, put_until, changed_until } = self;
@@ -50,16 +50,16 @@ impl TaskFilter {
     }
 }
 
-/// Pages through the live tasks of a queue in the order of `due_at`.
+/// Pages through the tasks of a queue. Live tasks come in the order of `due_at`. Dead tasks come in the order in which they are forgotten.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct List {
     /// The queue.
     pub queue: QueueName,
-    /// Only these tasks.
+    /// The filter that selects the tasks of the page.
     pub filter: TaskFilter,
-    /// The largest number of tasks that the page looks at. A page may hold fewer, even none, and still have a next one.
+    /// The largest number of tasks that the page looks at. A page may hold fewer, even none, though more pages follow.
     pub max: usize,
-    /// Where the page before ended.
+    /// The cursor at which the page before ended; `None`: the first page.
     pub after: Option<crate::cursor::TaskCursor>,
 }
 
@@ -67,14 +67,14 @@ pub struct List {
 /// which they are forgotten.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ListAllTasks {
-    /// The largest number of tasks of the page, at least 1. A page may hold fewer, even none, and still have a next one.
+    /// The largest number of tasks of the page, at least 1. A page may hold fewer, even none, though more pages follow.
     pub max: usize,
-    /// Where the page before ended.
+    /// The cursor at which the page before ended; `None`: the first page.
     pub after: Option<crate::cursor::TaskCursor>,
 }
 
 impl List {
-    /// The first page: all states, at most 100 tasks looked at.
+    /// Makes a list that begins with the first page: all states but dead, at most 100 tasks looked at.
     #[must_use]
     pub fn new(queue: &QueueName) -> Self {
         Self { queue: queue.clone(), filter: TaskFilter::default(), max: 100, after: None }
@@ -84,14 +84,15 @@ impl List {
 /// A page of a list.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct TaskPage {
-    /// The tasks, in the order of `due_at`.
+    /// The tasks. Live tasks are in the order of `due_at`, dead tasks in the order in which they are forgotten.
     pub tasks: Vec<TaskView>,
-    /// A cursor behind each task. A list that goes on at a cursor has the tasks that follow.
+    /// For each task, the cursor behind it. A list that goes on at this cursor begins with the next task.
     pub cursors: Vec<TaskCursor>,
-    /// How many tasks of the queue were looked at. Tasks that the filter leaves out count, too.
+    /// The number of tasks that the page looked at. Tasks that the filter leaves out count, too, except those that `put_until` or
+    /// `changed_until` leaves out.
     pub looked_at: usize,
-    /// Where the next page starts; `None` at the end.
+    /// The cursor for the next page; `None`: this is the last page.
     pub next: Option<TaskCursor>,
-    /// The last change before the page was made.
+    /// The seq of the last change before the page was made.
     pub as_of: Seq,
 }

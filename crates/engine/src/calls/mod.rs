@@ -1,4 +1,4 @@
-//! The calls that an engine takes, their answers, and the reasons to refuse them.
+//! The calls that an engine takes, their answers, and the reasons to refuse a call.
 
 mod by_id;
 mod by_key;

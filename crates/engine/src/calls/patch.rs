@@ -1,4 +1,4 @@
-//! Rescheduling a task or changing its body.
+//! The call that changes the due time, the body or the settings of a task.
 
 use core::time::Duration;
 
@@ -9,37 +9,38 @@ use crate::name::{Group, Key, QueueName, Tag};
 use crate::task::{Moment, Retry};
 use crate::time::{Seq, Timestamp};
 
-/// Changes a live task. Everything that the patch does not name stays.
+/// Changes a live task. A field that is `None` leaves that part of the task as it is.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Patch {
     /// The queue.
     pub queue: QueueName,
     /// The key.
     pub key: Key,
-    /// A new instant.
+    /// The new due time.
     pub due: Option<Due>,
-    /// A new payload.
+    /// The new payload.
     pub payload: Option<Payload>,
-    /// A new timeline in place of the old one, or in place of the task's instant: at least one moment.
+    /// The new timeline, at least one moment. It replaces the old timeline, or the due time of a task without a timeline. The task begins
+    /// at the first moment.
     pub timeline: Option<Vec<Moment>>,
-    /// New tags. They replace all tags of the task.
+    /// The new tags. They replace all tags of the task.
     pub tags: Option<Vec<Tag>>,
-    /// Another priority.
+    /// The new priority.
     pub priority: Option<u32>,
-    /// Another group, or none.
+    /// The new group; `Some(None)`: no group.
     pub group: Option<Option<Group>>,
-    /// Another retry policy, or none.
+    /// The new retry policy; `Some(None)`: the policy of the queue.
     pub retry: Option<Option<Retry>>,
-    /// The time from the patch until the task is given up (ms), or never.
+    /// The time from the patch until the task is given up (ms); `Some(None)`: the task never expires.
     pub expire_after_ms: Option<Option<u64>>,
-    /// Only if the task has this version.
+    /// The version that the live task must have; `None`: any version.
     pub if_version: Option<Seq>,
-    /// The rule for a task that is leased.
+    /// The rule if a worker has the task.
     pub on_lease: OnLease,
 }
 
 impl Patch {
-    /// A patch that changes nothing yet.
+    /// Makes a patch that changes nothing yet.
     #[must_use]
     pub fn new(queue: &QueueName, key: Key) -> Self {
         Self {
@@ -58,7 +59,7 @@ impl Patch {
         }
     }
 
-    /// Makes the task due this long after the patch is received.
+    /// Makes the task due this long after the patch is received, rounded up to a whole millisecond.
     #[must_use]
     pub fn after(self, delay: Duration) -> Self {
         Self { due: Some(Due::after(delay)), ..self }
@@ -77,43 +78,44 @@ impl Patch {
     }
 }
 
-/// Why a patch was refused. A refusal leaves no trace.
+/// Why a patch was refused. A refusal changes nothing.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum PatchError {
-    /// No live task has this key, and no task of this key was done lately.
+    /// No live or dead task has this key, and the engine remembers no acked task of this key.
     #[error("no live task has this key")]
     NotFound,
     /// The last task of this key was acked.
     #[error("the task of this key is done")]
     Done,
-    /// The task is dead: it has to be redriven first.
+    /// The task is dead. A redrive has to come first.
     #[error("the task is dead; redrive it first")]
     Dead,
-    /// A worker has the task.
+    /// A worker has the task, and the patch does not revoke leases.
     #[error("the task is leased; revoke it or wait for the worker")]
     Leased,
-    /// The live task has another version.
+    /// The live task has another version than `if_version`.
     #[error("the version is not the one given: {}", version_prose(.current))]
     VersionMismatch {
         /// The version of the live task.
         current: Option<Seq>,
     },
-    /// The task would be due later than allowed.
+    /// The task, or the last instant of its timeline, would be due later than allowed.
     #[error("the task would be due more than {limit_ms} ms ahead")]
     TooFar {
         /// The farthest due time allowed (ms from now).
         limit_ms: u64,
     },
-    /// The instants of a timeline do not rise.
+    /// The instants of the timeline do not rise.
     #[error("instant {index} of the timeline is not after the one before")]
     NotRising {
-        /// The instant that does not rise, counted from 0.
+        /// The index of the first instant that does not rise, from 0.
         index: usize,
     },
-    /// The task has a timeline, which can be replaced only as a whole: the patch may not name an instant or a payload alone.
+    /// The task has a timeline, and the patch names a due time or a payload, but no new timeline. A timeline can only be replaced as a
+    /// whole.
     #[error("the task has a timeline: it is replaced as a whole")]
     Timeline,
-    /// The task would be given up before it is due.
+    /// The task would be given up at or before the instant at which it is due.
     #[error("the task would expire at {expire_at}, and is due at {due_at}")]
     ExpiresFirst {
         /// When the task would be given up.
@@ -121,7 +123,7 @@ pub enum PatchError {
         /// When the task would be due.
         due_at: Timestamp,
     },
-    /// A reason that is not the caller's mistake.
+    /// The engine cannot do the call now. The caller made no mistake.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
 }

@@ -1,4 +1,4 @@
-//! Putting a task, and the terms of its life.
+//! The call that makes a task, or replaces the live task of a key.
 
 use core::time::Duration;
 use std::sync::Arc;
@@ -16,74 +16,75 @@ pub enum Due {
     /// At once.
     #[default]
     Now,
-    /// The given time after the put is received.
+    /// The given time after the call is received.
     After {
-        /// The delay, milliseconds.
+        /// The delay (ms).
         ms: u64,
     },
-    /// At this instant, kept exactly. In the past: at once.
+    /// At this instant, which is kept exactly. If it is in the past, the task is due at once.
     At(Timestamp),
 }
 
-/// The rule for a live task of the same key.
+/// The rule if the key has a live task, or has none.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub enum PutMode {
-    /// Replace it, or make a new one.
+    /// Replace the live task. If there is none, make a new task.
     #[default]
     Upsert,
-    /// Refuse: there must be none.
+    /// Make a new task. If there is a live task, refuse the put.
     Create,
-    /// There must be one.
+    /// Replace the live task. If there is none, refuse the put.
     Replace,
-    /// Make one unless this put, or another under this key, has made one before: the live or the dead task of the key is shown as it stands, and
-    /// one that is done is not made again for as long as that is remembered. So a caller who got no answer may ask again.
+    /// Make a task only if the key has no live task, no dead task, and no acked task that the engine remembers. A live or dead task is
+    /// returned unchanged. An acked task is answered with [`PutError::Done`]. So a caller that got no answer may put again.
     Once,
-    /// Replace it, or make a new one; but it is due at the latest this long after the first put of the row. So a caller that puts again and
-    /// again cannot put it off for ever. A row begins with a put that finds no live task, or with the last put of another mode.
+    /// Replace the live task, or make a new one. The task is due at the latest `max_wait_ms` after the first put of the row, so that
+    /// repeated puts cannot delay the task without end. A row begins with a put that finds no live task, or with the last put of another
+    /// mode.
     Debounce {
-        /// The longest wait, milliseconds; `None`: for ever.
+        /// The longest time from the first put of the row until the task is due (ms); `None`: no limit.
         max_wait_ms: Option<u64>,
     },
 }
 
-/// The rule for a task that a worker has.
+/// The rule if a worker has the task.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub enum OnLease {
-    /// Leave it there and say so.
+    /// Refuse the call. The worker keeps the task.
     #[default]
     Refuse,
-    /// Take it back: the token of that lease answers `revoked` from then on.
+    /// Take the task from the worker. The token of the worker's lease answers `revoked` from then on.
     Revoke,
 }
 
 /// Schedules a task.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Put {
-    /// The queue. It appears on first use.
+    /// The queue. Its first use creates it.
     pub queue: QueueName,
-    /// The user's name for the task; `None`: the server's id in decimal.
+    /// The user's name for the task; `None`: the key is the id of the task in decimal.
     pub key: Option<Key>,
-    /// When; of a body with a timeline the timeline says it.
+    /// When the task is due. If the body has a timeline, the timeline says when, and this field is ignored.
     pub due: Due,
-    /// When it was asked for, by the believed wall clock; `None`: when its turn comes. What is counted from the put is counted from here, but for a delay:
-    /// who says a moment here says an instant in `due`.
+    /// When the caller asked for the put, by the believed wall clock; `None`, or later than now: now. The expiry and the longest wait of a
+    /// debounce count from this instant. A delay in `due` does not: a caller that sets this field sets [`Due::At`], too.
     pub asked_at: Option<Timestamp>,
     /// The payload, content type and tags that the worker gets.
     pub body: Body,
-    /// Priority, group, retries and expiry.
+    /// The priority, group, retries and expiry of the task.
     pub terms: Terms,
-    /// The lease duration if the worker names none (ms); `None`: as the queue's settings say.
+    /// The length of a lease if the worker names none (ms); `None`: as the queue's settings say.
     pub ttr_ms: Option<u64>,
-    /// The trace context by which a tracing system finds the put. It is kept as it is and given to the worker. A context of more than
-    /// [`TRACE_BYTES_MAX`] is left out.
+    /// The trace context by which a tracing system finds the put. Workers get it unchanged. A context of more than [`TRACE_BYTES_MAX`]
+    /// bytes is left out.
     pub trace: Option<Arc<str>>,
-    /// The rule for a live task of that key.
+    /// The rule if the key has a live task, or has none.
     pub mode: PutMode,
-    /// Only if the live task has this version.
+    /// The version that the live task must have; `None`: any version, or no live task.
     pub if_version: Option<Seq>,
-    /// The rule if that task is leased.
+    /// The rule if a worker has the live task.
     pub on_lease: OnLease,
-    /// Whether the put may make a task where there is none. A caller that may not add tasks may still change those that are there.
+    /// Whether the put may add a task if the key has no live task. A caller that may not add tasks may still replace live tasks.
     pub may_add: bool,
 }
 
@@ -96,11 +97,12 @@ pub struct Payload {
     pub content_type: Arc<str>,
 }
 
-/// The largest size of a trace context (bytes): a `traceparent` and a `tracestate` of the W3C.
+/// The largest size of a trace context (bytes). A `traceparent` and a `tracestate` of the W3C fit into this size.
 pub const TRACE_BYTES_MAX: usize = 640;
 
 impl Due {
-    /// Due this long after the put, rounded up to the millisecond: never early.
+    /// Returns the due time this long after the call is received. The delay is rounded up to a whole millisecond, so that the task is never
+    /// early.
     #[must_use]
     pub fn after(delay: Duration) -> Self {
         Self::After { ms: ms_up(delay) }
@@ -108,13 +110,13 @@ impl Due {
 }
 
 impl Put {
-    /// A put of `key`, due at once, without payload, replacing a live task of that key.
+    /// Makes a put of `key` that is due at once, has no payload, and replaces a live task of the key.
     #[must_use]
     pub fn new(queue: &QueueName, key: Key) -> Self {
         Self { key: Some(key), ..Self::without_key(queue) }
     }
 
-    /// A put whose key the server makes: the id in decimal.
+    /// Makes a put without a key. The key becomes the id of the task in decimal.
     #[must_use]
     pub fn without_key(queue: &QueueName) -> Self {
         Self {
@@ -133,19 +135,19 @@ impl Put {
         }
     }
 
-    /// Due this long after the put is received.
+    /// Makes the task due this long after the put is received.
     #[must_use]
     pub fn after(self, delay: Duration) -> Self {
         Self { due: Due::after(delay), ..self }
     }
 
-    /// Due at this instant.
+    /// Makes the task due at this instant.
     #[must_use]
     pub fn at(self, due_at: Timestamp) -> Self {
         Self { due: Due::At(due_at), ..self }
     }
 
-    /// With these bytes, of the type `application/octet-stream`.
+    /// Gives the task these bytes as its payload, of the type `application/octet-stream`.
     #[must_use]
     pub fn payload(self, payload: impl Into<Vec<u8>>) -> Self {
         Self { body: Body::bytes(payload), ..self }
@@ -153,7 +155,7 @@ impl Put {
 }
 
 impl Payload {
-    /// Plain bytes, of the type `application/octet-stream`.
+    /// Makes a payload of these bytes, of the type `application/octet-stream`.
     #[must_use]
     pub fn bytes(bytes: impl Into<Vec<u8>>) -> Self {
         Self { bytes: bytes.into(), content_type: "application/octet-stream".into() }
@@ -164,74 +166,74 @@ pub(super) fn ms_up(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
 }
 
-/// A put was taken.
+/// The result of a put that was not refused.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Stored {
-    /// Whether the task is new; else it replaced the live one of that key.
+    /// Whether the task is new. If not, the put replaced the live task, or, with [`PutMode::Once`], found the task and did not change it.
     pub created: bool,
-    /// The task.
+    /// The task after the put.
     pub task: TaskView,
 }
 
-/// Why a put was refused. A refusal leaves no trace.
+/// Why a put was refused. A refusal changes nothing.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum PutError {
-    /// `Create`, and the key is live.
+    /// The mode is [`PutMode::Create`], and a live task has the key.
     #[error("a live task has this key (id {id}, version {version})")]
     Live {
-        /// The live task's id.
+        /// The id of the live task.
         id: u64,
-        /// The live task's version.
+        /// The version of the live task.
         version: Seq,
     },
-    /// `Replace`, and no live task has the key.
+    /// The mode is [`PutMode::Replace`], and no live task has the key.
     #[error("no live task has this key")]
     NotFound,
-    /// `Once`, and the last task of this key was acked.
+    /// The mode is [`PutMode::Once`], and the last task of this key was acked.
     #[error("the task of this key is done")]
     Done,
-    /// A worker has the task.
+    /// A worker has the task, and the put does not revoke leases.
     #[error("the task is leased; revoke it or wait for the worker")]
     Leased,
-    /// The put may not add a task, and there is none to change.
+    /// The put may not add a task, and the key has no live task.
     #[error("no live task has this key, and none may be added")]
     WouldAdd,
-    /// The version is another, or there is none.
+    /// The live task has another version than `if_version`, or no live task has the key.
     #[error("the version is not the one given: {}", version_prose(.current))]
     VersionMismatch {
-        /// The live task's version.
+        /// The version of the live task; `None`: no live task has the key.
         current: Option<Seq>,
     },
-    /// Due later than allowed.
+    /// The task, or the last instant of its timeline, would be due later than allowed.
     #[error("the task would be due more than {limit_ms} ms ahead")]
     TooFar {
-        /// The farthest allowed, milliseconds from now.
+        /// The farthest due time allowed (ms from now).
         limit_ms: u64,
     },
-    /// The instants of a timeline do not rise.
+    /// The instants of the timeline do not rise.
     #[error("instant {index} of the timeline is not after the one before")]
     NotRising {
-        /// Which one, from 0.
+        /// The index of the first instant that does not rise, from 0.
         index: usize,
     },
-    /// Given up before it is due.
+    /// The task would be given up at or before the instant at which a worker could first get it.
     #[error("the task would expire at {expire_at}, and is due at {due_at}")]
     ExpiresFirst {
-        /// When it would be given up.
+        /// When the task would be given up.
         expire_at: Timestamp,
-        /// When it would be due.
+        /// When the task would be due.
         due_at: Timestamp,
     },
-    /// The queue is being drained: no task is added.
+    /// The queue is being drained, and the put would add a task.
     #[error("the queue is being drained: no task is added until it is resumed")]
     Draining,
-    /// The queue has as many live tasks as its settings allow.
+    /// The queue has as many live tasks as its settings allow, and the put would add a task.
     #[error("the queue has {limit} live tasks, as many as its settings allow")]
     BacklogFull {
-        /// How many it may have.
+        /// How many live tasks the queue may have.
         limit: u64,
     },
-    /// Not the caller's mistake.
+    /// The engine cannot do the call now. The caller made no mistake.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
 }

@@ -1,4 +1,4 @@
-//! Queues: their settings, their list.
+//! Calls on queues: changing, returning and listing them.
 
 use std::sync::Arc;
 
@@ -6,50 +6,53 @@ use super::unavailable::Unavailable;
 use crate::name::QueueName;
 use crate::settings::{QueueRecord, QueueSettings};
 
-/// Configures how a queue hands its tasks out.
+/// Changes the configuration of a queue, or deletes the queue.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ChangeQueue {
-    /// The queue. It need not have tasks.
+    /// The queue. A queue without tasks can be configured, too.
     pub queue: QueueName,
     /// The change.
     pub change: QueueChange,
 }
 
-/// A change of a queue's configuration.
+/// A change of the configuration of a queue.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum QueueChange {
-    /// These settings, all of them, in place of those before.
+    /// Replaces all settings of the queue by these settings.
     Settings(QueueSettings),
-    /// Nothing is leased from now on. What is in workers' hands may be finished, and puts are taken.
+    /// From now on, lease calls on the queue get nothing. Workers may finish the tasks that they have, and puts are taken. A lease of a
+    /// task by its id is not held up.
     Pause {
-        /// The length of the pause (ms); 0: a pause ends. `None`: until it is resumed.
+        /// The length of the pause (ms); 0: a pause ends. `None`: until a `Resume`.
         ms: Option<u64>,
     },
-    /// No task is added from now on: those that are there are worked off.
+    /// From now on, puts and schedules add no task to the queue. Workers finish the tasks that are in the queue.
     Drain,
     /// Ends a pause and a drain.
     Resume,
-    /// Forgets the queue: its settings, a pause and a drain are gone, and it is listed no longer. Refused while it has tasks or schedules.
+    /// Removes the settings, the pause and the drain of the queue, and the queue leaves the lists of queues. Refused while the queue has
+    /// tasks or schedules.
     Delete,
-    /// This record of another store, all of it: settings, pause and drain.
+    /// Replaces settings, pause and drain of the queue by this record from another store.
     Restore(QueueRecord),
 }
 
-/// A page of queues holds 500 at most: other calls are served between two pages.
+/// The largest number of queues that a page looks at. Other calls are served between two pages.
 pub const QUEUES_PAGE_MAX: usize = 500;
 
 /// Which queues a list names.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub enum WhichQueues {
-    /// Queues that have tasks, settings, or a call that waits on them, and queues that had a task or settings within the last hour. The
-    /// last 10,000 of these are remembered, until the next start.
+    /// Queues that have tasks, a configuration, or a call that waits on them, and queues that had a task or a configuration within the last
+    /// hour. Of the empty queues, only the last 10,000 are remembered, and only until the next start. A configuration is settings, a pause
+    /// or a drain.
     #[default]
     Listed,
-    /// Queues that have tasks, settings, or a call that waits on them, and queues that a client of beanstalkd uses.
+    /// Queues that have tasks, a configuration, or a call that waits on them, and queues that a client of beanstalkd uses.
     InUse,
 }
 
-/// Looks at one queue. A queue that was never used has no tasks and no settings.
+/// Returns one queue. A queue that does not exist is returned without tasks and settings.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct GetQueue(
     /// The name of the queue.
@@ -59,49 +62,49 @@ pub struct GetQueue(
 /// Pages through the queues in the order of their names.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ListQueues {
-    /// Which of them.
+    /// Which queues the list names.
     pub which: WhichQueues,
-    /// Only queues with names that begin with this.
+    /// Only queues with names that begin with this text.
     pub prefix: Arc<str>,
-    /// Only queues behind this one.
+    /// Only queues behind this one, in the order of the names; `None`: the first page.
     pub after: Option<QueueName>,
-    /// The list looks at no more queues than this, 1 to [`QUEUES_PAGE_MAX`]: a page may hold fewer, though more follow.
+    /// The largest number of queues that the page looks at, 1 to [`QUEUES_PAGE_MAX`]. A page may hold fewer, though more pages follow.
     pub max: usize,
 }
 
 impl Default for ListQueues {
-    /// The first of all that are listed.
+    /// Returns a list that begins with the first of the listed queues.
     fn default() -> Self {
         Self { which: WhichQueues::Listed, prefix: "".into(), after: None, max: QUEUES_PAGE_MAX }
     }
 }
 
-/// Why a queue was not changed. A refusal leaves no trace.
+/// Why a queue was not changed. A refusal changes nothing.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum QueueError {
-    /// The settings have something that cannot be.
+    /// A setting has a value that is not allowed.
     #[error("{what} cannot be")]
     Invalid {
-        /// The setting that is not allowed.
+        /// The value that is not allowed.
         what: &'static str,
     },
-    /// The limit of queues that have settings, or are held, is reached.
+    /// The largest number of queues with a configuration (settings, a pause or a drain) is reached.
     #[error("{limit} queues have settings of their own, and no more can have")]
     TooMany {
-        /// How many can have.
+        /// The largest number of queues that may have a configuration.
         limit: usize,
     },
-    /// The queue cannot be deleted: it has tasks or schedules that would be lost with it.
+    /// The queue cannot be deleted, because its tasks or schedules would be lost.
     #[error("the queue is not empty: live tasks {live}, dead tasks {dead}, schedules {schedules}")]
     NotEmpty {
-        /// The queue's live tasks.
+        /// The number of live tasks in the queue.
         live: u64,
-        /// The queue's dead tasks.
+        /// The number of dead tasks in the queue.
         dead: u64,
-        /// The queue's schedules.
+        /// The number of schedules of the queue.
         schedules: u64,
     },
-    /// Not the caller's mistake.
+    /// The engine cannot do the call now. The caller made no mistake.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
 }

@@ -1,25 +1,25 @@
-//! Redriving a dead task.
+//! The call that makes a dead task live again.
 
 use super::unavailable::Unavailable;
 use crate::name::QueueName;
 use crate::time::Seq;
 
-/// Gives a dead task another life. The task is due at once, and its attempts count from 0 again.
+/// Makes a dead task live again. The task is due at once, does not expire any more, and its attempts count from 0 again.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Redrive {
-    /// The queue.
+    /// The queue of the dead task.
     pub queue: QueueName,
-    /// The id of the dead task. Another task may have its key by now.
+    /// The id of the dead task. The key is not enough, because another task may have it now.
     pub id: u64,
 }
 
-/// Why a redrive was refused. A refusal leaves no trace.
+/// Why a redrive was refused. A refusal changes nothing.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum RedriveError {
     /// No dead task of this queue has this id.
     #[error("no dead task has this id")]
     NotFound,
-    /// A live task has the key of the dead one by now.
+    /// A live task has the key of the dead task now.
     #[error("a live task has its key (id {id}, version {version})")]
     Live {
         /// The id of the live task.
@@ -33,7 +33,7 @@ pub enum RedriveError {
         /// How many live tasks the queue may have.
         limit: u64,
     },
-    /// A reason that is not the caller's mistake.
+    /// The engine cannot do the call now. The caller made no mistake.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
 }

@@ -1,4 +1,4 @@
-//! Schedules: putting, deleting, looking, listing.
+//! Calls on schedules: putting, deleting, returning and listing them.
 
 use std::sync::Arc;
 
@@ -7,35 +7,35 @@ use crate::name::{QueueName, ScheduleName};
 use crate::schedule::{Schedule, ScheduleRecord};
 use crate::time::Seq;
 
-/// Configures a schedule. A schedule of this name is replaced, and its instants go on where they are, unless the cadence or the start is
-/// another.
+/// Configures a schedule. A schedule of this name is replaced. If cadence and start stay the same, the instants go on from where they are.
+/// Otherwise they begin anew.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PutSchedule {
-    /// The queue that its tasks are put into.
+    /// The queue that the schedule puts its tasks into.
     pub queue: QueueName,
     /// The name of the schedule.
     pub name: ScheduleName,
     /// The schedule.
     pub schedule: Arc<Schedule>,
-    /// Only if the one that stands has this version.
+    /// The version that the present schedule of this name must have; `None`: any version, or no schedule.
     pub if_version: Option<Seq>,
 }
 
-/// Gives a schedule up. The tasks that it has made stay.
+/// Deletes a schedule. The tasks that the schedule has made stay.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DeleteSchedule {
-    /// The queue.
+    /// The queue of the schedule.
     pub queue: QueueName,
     /// The name of the schedule.
     pub name: ScheduleName,
-    /// Only if it has this version.
+    /// The version that the schedule must have; `None`: any version.
     pub if_version: Option<Seq>,
 }
 
-/// Looks at a schedule.
+/// Returns a schedule and its progress.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct GetSchedule {
-    /// The queue.
+    /// The queue of the schedule.
     pub queue: QueueName,
     /// The name of the schedule.
     pub name: ScheduleName,
@@ -46,99 +46,99 @@ pub struct GetSchedule {
 pub struct ListSchedules {
     /// The queue.
     pub queue: QueueName,
-    /// Only schedules behind this one.
+    /// Only schedules with names behind this one; `None`: the first page.
     pub after: Option<ScheduleName>,
     /// The largest number of schedules in the answer.
     pub max: usize,
 }
 
-/// A page of the schedules of all queues has no more than this.
+/// The largest number of schedules in a page over all queues.
 pub const SCHEDULES_PAGE_MAX: usize = 500;
 
-/// Pages through the schedules of all queues, in the order of their queues and then of their names.
+/// Pages through the schedules of all queues, in the order of the queues' names, and in each queue in the order of the schedules' names.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ListAllSchedules {
-    /// Only schedules of queues with names that begin with this; empty: of all queues.
+    /// Only schedules of queues with names that begin with this text; empty: of all queues.
     pub prefix: Arc<str>,
-    /// Only schedules behind this one.
+    /// Only schedules behind this one; `None`: the first page.
     pub after: Option<(QueueName, ScheduleName)>,
-    /// How many the page has at most, 1 to [`SCHEDULES_PAGE_MAX`]. A page that has fewer is the last.
+    /// The largest number of schedules in the page, 1 to [`SCHEDULES_PAGE_MAX`]. A page that has fewer is the last page.
     pub max: usize,
 }
 
 impl PutSchedule {
-    /// Lays this schedule down under this name.
+    /// Makes a call that configures this schedule under this name.
     #[must_use]
     pub fn new(queue: &QueueName, name: ScheduleName, schedule: Arc<Schedule>) -> Self {
         Self { queue: queue.clone(), name, schedule, if_version: None }
     }
 }
 
-/// A schedule, and how far it has come.
+/// A schedule and its progress.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ScheduleView {
-    /// The queue.
+    /// The queue of the schedule.
     pub queue: QueueName,
     /// The name of the schedule.
     pub name: ScheduleName,
-    /// The schedule's record.
+    /// The record of the schedule.
     pub record: Arc<ScheduleRecord>,
 }
 
-/// A schedule was taken.
+/// The result of a put of a schedule.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StoredSchedule {
-    /// Whether it is new; else it replaced, or is, the one of that name.
+    /// Whether the schedule is new. If not, the schedule replaced the schedule of this name, or an equal schedule was there already.
     pub created: bool,
-    /// The schedule.
+    /// The schedule after the put.
     pub schedule: ScheduleView,
 }
 
-/// Why a schedule was not put, given up or found. A refusal leaves no trace.
+/// Why a schedule was not put, imported, deleted or returned. A refusal changes nothing.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ScheduleError {
-    /// No schedule has this name.
+    /// No schedule of the queue has this name.
     #[error("no schedule of the queue has this name")]
     NotFound,
-    /// The version is another, or there is none.
+    /// The schedule has another version than `if_version`, or no schedule has this name.
     #[error("the version is not the one given: {}", match .current {
         Some(version) => format!("the schedule has version {version}"),
         None => "no schedule has this name".to_owned(),
     })]
     VersionMismatch {
-        /// The version of the one that stands.
+        /// The version of the present schedule; `None`: no schedule has this name.
         current: Option<Seq>,
     },
     /// The schedule has a value that is not allowed.
     #[error("{what} cannot be")]
     Invalid {
-        /// The value.
+        /// The value that is not allowed.
         what: &'static str,
     },
-    /// The expression or the zone cannot be used.
+    /// The cron expression or its time zone cannot be used.
     #[error("{why}")]
     Cadence {
-        /// The reason.
+        /// Why the expression or the zone cannot be used.
         why: Arc<str>,
     },
-    /// No instant is left between its start and its end, or it has made as many tasks as it counts.
+    /// The schedule would never make a task: no instant is left before its end, or it has already made as many tasks as its `count` allows.
     #[error("the schedule has no occurrence ahead")]
     NeverFires,
-    /// An import found one of this name that says something else.
+    /// The rule of the import is [`Existing::Refuse`](crate::Existing::Refuse), and the queue has a different schedule of this name.
     #[error("the queue has a schedule of this name (version {version})")]
     Exists {
-        /// The version of the one that stands.
+        /// The version of the present schedule.
         version: Seq,
     },
-    /// The limit of schedules, or of their bytes, is reached.
+    /// The largest number of schedules, or of bytes for all of them, is reached.
     #[error("there are {schedules} schedules with {bytes} bytes, and no more can be")]
     TooMany {
-        /// How many there are.
+        /// The number of schedules that the shard has.
         schedules: usize,
-        /// Bytes of what they say.
+        /// The size of their records (bytes, about).
         bytes: u64,
     },
-    /// Not the caller's mistake.
+    /// The engine cannot do the call now. The caller made no mistake.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
 }

@@ -6,34 +6,34 @@ use super::queues::ListQueues;
 use crate::figures::{Event, LATENESS_BOUNDS_MS, QueueFigures};
 use crate::queue_view::{QueuePage, QueueTotals};
 
-/// Asks for the engine's own figures.
+/// Returns the engine's own figures.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct GetStats(
-    /// The page of queues to show beside the figures.
+    /// The page of queues that the answer has beside the figures.
     pub ListQueues,
 );
 
-/// Looks at the wheel.
+/// Returns a view of the wheel that has the tasks in memory.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct GetWheel;
 
 /// The engine's own figures since its start.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Stats {
-    /// The page of queues that was asked for.
+    /// The page of queues that the call asked for.
     pub page: QueuePage,
     /// Totals of the queues that have ended, by namespace. A namespace is kept only while it has other queues. Empty unless the page is the
     /// last.
     pub gone: BTreeMap<String, QueueTotals>,
-    /// Sum of the figures of all queues that are forgotten.
+    /// Sum of the figures of all queues that the engine has forgotten.
     pub forgotten: QueueFigures,
-    /// How many queues have appeared; no queue's [`appeared`](crate::QueueCounts::appeared) is higher.
+    /// The number of queues that have appeared. No queue has a higher [`appeared`](crate::QueueCounts::appeared).
     pub queues_appeared: u64,
-    /// Puts and patches taken.
+    /// Puts, patches and redrives that were taken, and live tasks that came from schedules and imports.
     pub scheduled_total: u64,
-    /// Tasks added.
+    /// Tasks added to queues.
     pub added_total: u64,
-    /// Tasks that became ready because their instant came.
+    /// Tasks that became ready because their due time came.
     pub fired_total: u64,
     /// Tasks cancelled or revoked.
     pub cancelled_total: u64,
@@ -41,41 +41,43 @@ pub struct Stats {
     pub leased_total: u64,
     /// Leases that ended by ack.
     pub acked_total: u64,
-    /// Leases that ended by nack.
+    /// Leases that ended by nack, also because a worker went away or gave the task up.
     pub nacked_total: u64,
     /// Leases that ran out.
     pub expired_total: u64,
-    /// Tasks given up.
+    /// Tasks that became dead.
     pub dead_total: u64,
-    /// Schedules that are configured.
+    /// Schedules that are configured now.
     pub schedules: usize,
-    /// Instants of schedules that a task was made of.
+    /// Instants of schedules that became tasks.
     pub made_total: u64,
-    /// Instants of schedules that were left out: they were missed, or the task before them had not ended.
+    /// Instants of schedules that were left out, for example because they were missed, or because the task before had not ended.
     pub skipped_total: u64,
     /// Instants of schedules that have come and wait until the task before them ends.
     pub instants_waiting: usize,
-    /// Lateness of the tasks that fired, from `due_at` to ready, in the buckets of [`LATENESS_BOUNDS_MS`] and one beyond.
+    /// Lateness of the tasks that fired, from `due_at` to ready: the number of tasks in each bucket of [`LATENESS_BOUNDS_MS`], and in one
+    /// bucket beyond the last bound.
     pub lateness: [u64; LATENESS_BOUNDS_MS.len() + 1],
     /// Sum of the lateness (ms).
     pub lateness_sum_ms: u64,
-    /// Bytes of growth that the store can take.
+    /// The bytes by which tasks may still grow.
     pub room: u64,
-    /// Calls that wait for a ready task.
+    /// Lease calls that wait for a ready task.
     pub waiting: usize,
-    /// Whether the store failed and only reads are answered.
+    /// Whether the store has failed, so that only reads are answered.
     pub read_only: bool,
-    /// Bytes that near memory takes (about).
+    /// The size of the tasks in memory (bytes, about).
     pub near_bytes: u64,
-    /// The budget of near memory, see [`EngineConfig::near_bytes_max`](crate::EngineConfig::near_bytes_max).
+    /// The memory budget for tasks (bytes), see [`EngineConfig::near_bytes_max`](crate::EngineConfig::near_bytes_max).
     pub near_bytes_max: u64,
-    /// All task ids that were ever given out are below this one.
+    /// All task ids that were ever given out are below this number.
     pub ids_below: u64,
 }
 
 impl Stats {
-    /// Counts an event in all, and in its queue. So the figures of all queues, together with those of forgotten queues, add up to the
-    /// figures of the engine. Patches and redrives count in [`scheduled_total`](Self::scheduled_total), as puts do.
+    /// Counts an event for the engine and for its queue. So the figures of all queues, with those of forgotten queues, add up to the
+    /// figures of the engine. One figure is higher than the sum: [`scheduled_total`](Self::scheduled_total) also counts patches and
+    /// redrives, which no queue counts.
     pub(crate) fn count(&mut self, of_queue: &mut QueueFigures, event: Event) {
         let (in_all, in_queue) = match event {
             Event::Put => (&mut self.scheduled_total, &mut of_queue.put),

@@ -6,53 +6,57 @@ use crate::name::{Key, QueueName};
 use crate::task::{Body, Extra, Task};
 use crate::time::{Seq, Timestamp};
 
-/// Where a live task stands.
+/// The state of a task that has not ended.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum State {
-    /// Not due yet. Time moves it to ready; its owner may cancel it.
+    /// Not due yet. The task becomes ready when its due time comes. Its owner may cancel it.
     Scheduled,
-    /// Due, and no worker has it. A lease moves it on; its owner may cancel it.
+    /// Due, and no worker has the task. A lease gives the task to a worker. Its owner may cancel it.
     Ready,
-    /// In a worker's hands. Ack ends it; expiry and nack without delay make it ready, nack with delay scheduled.
+    /// A worker has the task. An ack ends the task, or its present instant if it has a timeline. After a nack or a lease end, the task is
+    /// ready, scheduled or dead.
     Leased,
-    /// Given up. Its owner may redrive or cancel it; time forgets it.
+    /// The task was given up. Its owner may redrive or cancel it. The engine forgets the task after some time, unless a worker gave it up.
     Dead,
 }
 
-/// A live task as its owner sees it.
+/// A live or dead task as its owner sees it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TaskView {
-    /// The server's number.
+    /// The id that the server gave the task.
     pub id: u64,
     /// The queue.
     pub queue: QueueName,
     /// The key.
     pub key: Key,
-    /// The ETag: changes exactly when the owner changes the task.
+    /// The version of the task, which is its ETag. It changes when the owner changes the task, and when a dead task lives again.
     pub version: Seq,
-    /// The put that made or replaced it.
+    /// The put that made or last replaced the task.
     pub put_seq: Seq,
-    /// Where it stands.
+    /// The state of the task.
     pub state: State,
-    /// When it is, or was, due.
+    /// When the task is due. For a dead task: when it was due.
     pub due_at: Timestamp,
-    /// When its put was received; of a row of debounced puts, the first.
+    /// When the put of the task was received. After a row of debounced puts: when the first of them was received.
     pub put_at: Timestamp,
-    /// When its lease ends, if a worker has the task.
+    /// When the lease of the task ends; `None`: no worker has the task.
     pub leased_until: Option<Timestamp>,
-    /// When that lease began, if it began after the engine's start.
+    /// When the lease of the task began; `None`: no worker has the task, or the lease began before the engine's start.
     pub leased_since: Option<Timestamp>,
-    /// The name of its worker, if the worker gave one since the engine's start.
+    /// The name of the worker that has the task; `None`: no worker has the task, the worker gave no name, or the lease began before the
+    /// engine's start.
     pub leased_by: Option<Arc<str>>,
-    /// How many tasks of the group workers have. Only in the answer to a get, for a ready task of a queue that limits its groups.
+    /// The number of tasks of the same group that workers have. Only in the answer to a get, for a ready task of a queue that limits its
+    /// groups.
     pub group_in_flight: Option<u64>,
-    /// Smaller goes first.
+    /// The priority. Among ready tasks, the task with the smaller number goes first.
     pub priority: u32,
-    /// Leases begun so far; 0: never leased.
+    /// The number of attempts, a running lease included; 0: none. A redrive, a replacing put, and the next instant of a timeline begin at
+    /// 0 again.
     pub attempt: u32,
-    /// Its group, retries, expiry and other members that most tasks do not have, and its events so far.
+    /// The group, retries and expiry of the task, other members that most tasks do not have, and counts of its events so far.
     pub extra: Extra,
-    /// Payload, content type, tags, timeline.
+    /// The payload, content type, tags and timeline of the task.
     pub body: Arc<Body>,
 }
 
@@ -79,7 +83,7 @@ impl TaskView {
         }
     }
 
-    /// Which instant of its timeline it is due at, from 0.
+    /// Returns the index of the timeline's instant at which the task is due, from 0; 0 without a timeline.
     #[must_use]
     pub fn step(&self) -> usize {
         self.extra.step as usize

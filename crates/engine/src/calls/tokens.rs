@@ -1,4 +1,4 @@
-//! Acks, nacks and extensions: calls by lease token.
+//! Calls by lease token: ack, nack and extend.
 
 use core::time::Duration;
 use std::sync::Arc;
@@ -8,35 +8,35 @@ use super::unavailable::Unavailable;
 use crate::name::QueueName;
 use crate::token::Token;
 
-/// Ends tasks: their work is done.
+/// Acks leases: the work of their tasks is done. The task ends, or goes on to the next instant of its timeline.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ack {
-    /// The queue they were leased from.
+    /// The queue that the tasks were leased from.
     pub queue: QueueName,
-    /// The leases.
+    /// The tokens of the leases.
     pub tokens: Vec<Token>,
 }
 
-/// Gives leases back. The attempt counts.
+/// Gives leases back without an ack. Each lease counts as an attempt of its task.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Nack {
-    /// The queue they were leased from.
+    /// The queue that the tasks were leased from.
     pub queue: QueueName,
-    /// The leases.
+    /// The tokens of the leases.
     pub tokens: Vec<Token>,
-    /// Why they come back.
+    /// Why the leases are given back.
     pub how: NackHow,
-    /// The time until the tasks are due again (ms); 0: ready at once, in the old place. `None`: as the task's retry policy says; without a
-    /// policy the task is ready at once, too. The delay does not count if the worker went away (the task is ready at once) or gave the task
-    /// up.
+    /// The time until the tasks are due again (ms); 0: each task is ready at once, in its old place in the line. `None`: as the task's
+    /// retry policy says; without a policy the task is ready at once. The delay is ignored if `how` says that the worker is gone (the task
+    /// is ready at once) or gives the task up.
     pub delay_ms: Option<u64>,
-    /// Another priority; `None`: as it was.
+    /// The new priority of the tasks; `None`: the priority stays.
     pub priority: Option<u32>,
     /// The reason of the failure, for users that look at the task later.
     pub reason: Option<Arc<str>>,
 }
 
-/// Why a lease comes back.
+/// Why a lease is given back.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub enum NackHow {
     /// The worker gives the task back.
@@ -48,12 +48,12 @@ pub enum NackHow {
     Buried,
 }
 
-/// Keeps leases for longer.
+/// Gives running leases a new end, counted from now.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Extend {
-    /// The queue they were leased from.
+    /// The queue that the tasks were leased from.
     pub queue: QueueName,
-    /// The leases.
+    /// The tokens of the leases.
     pub tokens: Vec<Token>,
     /// The time from now until the leases end (ms). `None`: as each task says, else as its queue's settings say, else
     /// [`LEASE_MS_DEFAULT`](crate::LEASE_MS_DEFAULT).
@@ -61,7 +61,7 @@ pub struct Extend {
 }
 
 impl Ack {
-    /// Acks these leases.
+    /// Makes an ack of these leases.
     #[must_use]
     pub fn new(queue: &QueueName, tokens: impl IntoIterator<Item = Token>) -> Self {
         Self { queue: queue.clone(), tokens: tokens.into_iter().collect() }
@@ -69,7 +69,7 @@ impl Ack {
 }
 
 impl Nack {
-    /// Gives these leases back, ready at once.
+    /// Makes a nack of these leases. Each task is due again as its retry policy says.
     #[must_use]
     pub fn new(queue: &QueueName, tokens: impl IntoIterator<Item = Token>) -> Self {
         Self {
@@ -82,13 +82,13 @@ impl Nack {
         }
     }
 
-    /// Gives the tasks up.
+    /// Makes the nack give the tasks up.
     #[must_use]
     pub fn buried(self) -> Self {
         Self { how: NackHow::Buried, ..self }
     }
 
-    /// Ready again after this time, rounded up to the millisecond.
+    /// Makes the tasks due again after this time, rounded up to a whole millisecond.
     #[must_use]
     pub fn after(self, delay: Duration) -> Self {
         Self { delay_ms: Some(ms_up(delay)), ..self }
@@ -96,38 +96,39 @@ impl Nack {
 }
 
 impl Extend {
-    /// Keeps these leases for this time from now, rounded up to the millisecond.
+    /// Makes a call that lets these leases end after this time from now, rounded up to a whole millisecond.
     #[must_use]
     pub fn new(queue: &QueueName, tokens: impl IntoIterator<Item = Token>, lease: Duration) -> Self {
         Self { queue: queue.clone(), tokens: tokens.into_iter().collect(), lease_ms: Some(ms_up(lease)) }
     }
 }
 
-/// The result for one token.
+/// The answer for one token.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum TokenAnswer {
-    /// The task is done, or this instant of its timeline. A second ack of the token is told the same while that is remembered.
+    /// The task is done, or the present instant of its timeline is done. A second ack with the same token gets this answer, too, while the
+    /// engine remembers the first ack.
     Acked,
-    /// The task is given back.
+    /// The lease was given back.
     Nacked,
-    /// The lease goes on.
+    /// The lease runs until its new end.
     Extended,
-    /// The lease had ended, or never was.
+    /// The token is not valid for this queue: its lease has ended, or never existed.
     Expired,
-    /// The owner took the task back.
+    /// The owner took the task from the worker.
     Revoked,
 }
 
 /// Why a nack was refused as a whole.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum NackError {
-    /// Due later than allowed.
+    /// The tasks would be due later than allowed.
     #[error("the task would be due more than {limit_ms} ms ahead")]
     TooFar {
-        /// The farthest allowed, milliseconds from now.
+        /// The farthest due time allowed (ms from now).
         limit_ms: u64,
     },
-    /// Not the caller's mistake.
+    /// The engine cannot do the call now. The caller made no mistake.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
 }

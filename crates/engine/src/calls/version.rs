@@ -1,4 +1,4 @@
-//! A version in the text of an error.
+//! The version of a task, as text for an error.
 
 use crate::time::Seq;
 

@@ -1,9 +1,10 @@
-//! The bucket of tokens behind a queue's rate.
+//! [`Bucket`]: the token bucket that keeps the rate of a queue.
 
 use crate::settings::Rate;
 
-/// How many deliveries may begin. The count is exact. `rate.tasks` units are one nanosecond, so that one token is a whole number of units.
-/// The bucket keeps the instant at which it will be full again (the generic cell rate algorithm, ITU-T I.371).
+/// A token bucket: tells how many deliveries may begin now. The bucket counts time in units: one nanosecond has `rate.tasks` units. So one
+/// token is a whole number of units, and the count of tokens is exact. The bucket stores one number, the instant at which the bucket will
+/// be full again (the generic cell rate algorithm, ITU-T I.371).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct Bucket {
     rate: Rate,
@@ -17,14 +18,15 @@ impl Bucket {
         Self { rate, full_at: 0 }
     }
 
-    /// A bucket with `tokens` tokens in it, as far as they fit.
+    /// Makes a bucket with `tokens` tokens in it, or a full bucket if `tokens` is more than the burst.
     pub(super) fn holding(rate: Rate, tokens: u64, mono_ns: u64) -> Self {
         let bucket = Self::full(rate);
         let missing = u128::from(rate.burst.saturating_sub(tokens)).saturating_mul(bucket.token());
         Self { full_at: bucket.at(mono_ns).saturating_add(missing), ..bucket }
     }
 
-    /// An empty bucket. An engine that starts does not know how many deliveries began before.
+    /// Makes an empty bucket. An engine that starts does not know how many deliveries began before the start. So the new bucket allows no
+    /// burst.
     pub(super) fn empty(rate: Rate, mono_ns: u64) -> Self {
         Self::holding(rate, 0, mono_ns)
     }
@@ -41,32 +43,32 @@ impl Bucket {
         u128::from(self.rate.per_ms) * NS_PER_MS
     }
 
-    /// The units of a full bucket. Numbers that no real rate has saturate.
+    /// Returns the units of a full bucket. The product saturates, but only for rates far beyond every real rate.
     fn whole(&self) -> u128 {
         u128::from(self.rate.burst).saturating_mul(self.token())
     }
 
-    /// Tokens that are there now.
+    /// Returns how many tokens are in the bucket now.
     pub(super) fn tokens(&self, mono_ns: u64) -> u64 {
         let missing = self.full_at.saturating_sub(self.at(mono_ns));
         u64::try_from(self.whole().saturating_sub(missing) / self.token()).unwrap_or(u64::MAX)
     }
 
-    /// The monotonic millisecond at which there is a token, rounded up.
+    /// Returns when the bucket has at least one token (monotonic ms, rounded up). The instant is in the past if the bucket has one now.
     pub(super) fn next_ms(&self) -> u64 {
         let spare = self.whole() - self.token();
         let ns = self.full_at.saturating_sub(spare).div_ceil(u128::from(self.rate.tasks));
         u64::try_from(ns.div_ceil(NS_PER_MS)).unwrap_or(u64::MAX)
     }
 
-    /// Takes tokens out. At least this many have to be there.
+    /// Takes `tokens` tokens out of the bucket. The bucket must have at least `tokens` tokens.
     pub(super) fn take(&mut self, tokens: u64, mono_ns: u64) {
         debug_assert!(tokens <= self.tokens(mono_ns), "{tokens} of {} tokens", self.tokens(mono_ns));
         let taken = u128::from(tokens).saturating_mul(self.token());
         self.full_at = self.full_at.max(self.at(mono_ns)).saturating_add(taken);
     }
 
-    /// Puts a token back: the delivery that took it reached no worker.
+    /// Puts one token back, because the delivery that took the token reached no worker.
     pub(super) fn put_back(&mut self) {
         self.full_at = self.full_at.saturating_sub(self.token());
     }
@@ -121,7 +123,7 @@ mod tests {
         }
     }
 
-    /// By a run of many steps against the sums themselves.
+    /// Makes many pseudo-random steps, then adds up the tokens that the bucket gave between each step and the next 39 steps.
     #[test]
     fn over_any_stretch_it_stays_below_rate_and_burst() {
         let rate = Rate { tasks: 7, per_ms: 300, burst: 4 };

@@ -1,4 +1,4 @@
-//! Which ready tasks a lease gets.
+//! The choice of the ready tasks that a lease gets.
 
 use std::collections::BTreeMap;
 
@@ -11,16 +11,17 @@ use crate::runs::Ordered;
 use crate::slot::Slot;
 use crate::time::Now;
 
-/// Which ready tasks a lease gets.
+/// The outcome of a choice: the ready tasks that a lease gets, or `Unknown`.
 #[derive(Debug)]
 pub(super) enum Choice {
     These(Vec<Slot>),
-    /// Records have to be fetched first, before the tasks are known.
+    /// The tasks cannot be chosen yet, because some records have to be fetched first.
     Unknown,
 }
 
 impl Dispatch {
-    /// Which ready tasks of a queue a lease of at most `max` gets now. Tasks that the limit of their group holds up are parked on the way.
+    /// Chooses the ready tasks of a queue that a lease of at most `max` tasks gets now. Parks each task that the search passes because its
+    /// group already has as many tasks in workers' hands as the queue's settings allow.
     pub(super) fn choose(&mut self, residence: &Residence, now: Now, name: &QueueName, max: usize) -> Choice {
         let Some(no) = self.queues.number(name) else { return Choice::These(Vec::new()) };
         let queue = self.queues.numbered_mut(no);
@@ -53,8 +54,9 @@ impl Dispatch {
         if is_unknown { Choice::Unknown } else { Choice::These(chosen) }
     }
 
-    /// The next task of this queue for a lease, with its key in the ready order, so that it can be compared with those of other queues.
-    /// `None`: the queue hands nothing out.
+    /// Chooses the next task of this queue for a lease, as [`choose`](Self::choose) does. Returns the choice with the key of the task in
+    /// the ready order, so that the caller can compare the tasks of several queues. `None`: the queue has no task that may be handed out
+    /// now.
     pub(super) fn choose_first(
         &mut self,
         residence: &Residence,
@@ -64,7 +66,7 @@ impl Dispatch {
         let choice = self.choose(residence, now, name, 1);
         let key = match &choice {
             Choice::These(slots) => slots.first().map(|&slot| ReadyKey::of(residence.task(slot))),
-            // No whole task in front of this stub may be handed out.
+            // The first stub gives the key: no whole task in front of the stub may be handed out.
             Choice::Unknown => {
                 self.queues.get(name).and_then(|queue| queue.line.stubs().first()).map(Ordered::key)
             }

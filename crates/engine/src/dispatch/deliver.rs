@@ -1,4 +1,4 @@
-//! A delivery: calls that ask for tasks, and the tasks that they get.
+//! [`Delivery`]: gives ready tasks to the calls that ask for tasks.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,16 +16,16 @@ use crate::slot::Slot;
 use crate::time::{Now, Timestamp};
 use crate::token::Token;
 
-/// How a worker asks for tasks.
+/// The options of a worker that asks for tasks.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct Taking<'a> {
-    /// How long the lease lasts (ms); `None`: as the task or its queue says.
+    /// How long the lease lasts (ms); `None`: the task decides, else its queue, else the default.
     pub(crate) lease_ms: Option<u64>,
     /// The worker's name.
     pub(crate) worker: Option<&'a Arc<str>>,
 }
 
-/// The parts of the engine that a delivery touches, and the moment at which it happens.
+/// The parts of the engine that a delivery touches, and the moment of the delivery.
 pub(crate) struct Delivery<'a> {
     pub(crate) dispatch: &'a mut Dispatch,
     pub(crate) residence: &'a mut Residence,
@@ -36,7 +36,7 @@ pub(crate) struct Delivery<'a> {
 impl Delivery<'_> {
     pub(crate) fn lease(&mut self, call: CallId, lease: LeaseCall) {
         let queues = Arc::clone(&lease.queues);
-        // A lease of no task is answered at once: it must not stand in the way of the calls that want one.
+        // A lease of no task is answered at once. Otherwise the call would stand in line before the calls that want tasks.
         if lease.max == 0 || queues.is_empty() {
             return self.ledger.answer(call, Answer::Lease(Ok(Vec::new())));
         }
@@ -51,29 +51,30 @@ impl Delivery<'_> {
         if first_in_line && self.residence.knows_what_is_due(self.now) {
             queues.iter().for_each(|name| self.dispatch.watch_rate(self.now, name));
         } else {
-            // The call may come before others that wait already, because call numbers need not arrive in order. The call may also want
-            // fewer tasks.
+            // Marks the queues, so that `serve` looks at the first call of each line again. The new call may be that first call, because
+            // call numbers need not arrive in order. The new call may also want fewer tasks than the calls before it.
             self.look_among(&queues);
         }
     }
 
-    /// Marks those of these queues that may have something for their waiting calls. Others are skipped, because a call may name a thousand
-    /// queues.
+    /// Marks for `serve` those of these queues that may have tasks for their waiting calls. Skips the other queues, because a call may name
+    /// a thousand queues.
     fn look_among(&mut self, names: &[QueueName]) {
         let is_known = self.residence.knows_what_is_due(self.now);
         let worth_a_look = names.iter().filter(|name| !is_known || self.dispatch.queues.has_line(name));
         self.dispatch.to_serve.extend(worth_a_look.cloned());
     }
 
-    /// Whether a lease over these queues that gets nothing may be told that there is nothing. It may not while memory does not know what is
-    /// due, nor while records of ready tasks are being fetched.
+    /// Whether a lease over these queues that gets no task may be answered with "no task". The answer has to wait while memory does not
+    /// know which tasks are due, and while records of ready tasks are being fetched.
     fn shows_all(&self, names: &[QueueName]) -> bool {
         let none = |queue: &Queue| queue.line.is_empty() || queue.allowance(self.now) == 0;
         self.residence.knows_what_is_due(self.now)
             && names.iter().all(|name| self.dispatch.queues.get(name).is_none_or(none))
     }
 
-    /// A lease has waited long enough. It still gets the tasks that are ready by now.
+    /// Ends the wait of a lease call. If no task can be handed out, the call is answered with no task now. Otherwise the call becomes a
+    /// no-wait call, and `serve` answers it once the ready tasks are in memory.
     pub(crate) fn end_wait(&mut self, call: CallId) {
         let Some(queues) = self.dispatch.queues.waiter(call).map(|waiter| Arc::clone(&waiter.queues)) else {
             return;
@@ -86,7 +87,7 @@ impl Delivery<'_> {
         self.look_among(&queues);
     }
 
-    /// Gives the ready tasks to the calls that wait, in the order in which they asked.
+    /// Gives the ready tasks to the waiting calls, in the order of the call numbers.
     pub(crate) fn serve(&mut self) {
         if let Some(why) = self.ledger.failure().cloned() {
             return self.refuse_waiting(&why);
@@ -112,7 +113,7 @@ impl Delivery<'_> {
         }
     }
 
-    /// The store has failed: nothing is handed out any more.
+    /// Refuses all waiting calls, because the store has failed and no task is handed out any more.
     fn refuse_waiting(&mut self, why: &Arc<str>) {
         while let Some((call, _)) = self.dispatch.queues.pop_waiting() {
             let why = Unavailable::ReadOnly { why: Arc::clone(why) };
@@ -120,22 +121,22 @@ impl Delivery<'_> {
         }
     }
 
-    /// No call waits any longer: the engine stops.
+    /// Ends the waits of all calls, because the engine stops.
     pub(crate) fn end_waits(&mut self) {
         while let Some((call, LeaseCall { queues, .. })) = self.dispatch.queues.pop_waiting() {
-            // A task may be ready while its record is not in memory yet. Then it would be wrong to say that nothing is ready.
+            // A task may be ready while its record is not in memory yet. Then an answer with no task would be wrong.
             let none = if self.shows_all(&queues) { Ok(Vec::new()) } else { Err(Unavailable::Closed) };
             self.ledger.answer(call, Answer::Lease(none));
         }
     }
 
-    /// The longest waiting call on this queue, among the no-wait calls for which there is nothing.
+    /// Returns the no-wait call that has waited longest on this queue, among those that are to be answered with no task.
     fn first_unserved(&self, name: &QueueName) -> Option<CallId> {
         let mut calls = self.dispatch.queues.no_wait(name);
         calls.find(|(_, waiter)| self.shows_all(&waiter.queues)).map(|(call, _)| call)
     }
 
-    /// Answers a call that waited. A call behind it in another queue may now get something there.
+    /// Answers a waiting call. Marks the other queues of the call, because a later call may be the first of their lines now and get tasks.
     fn served(&mut self, call: CallId, granted: Vec<Leased>) {
         let waiter = self.dispatch.queues.end_wait(call);
         for name in waiter.iter().filter(|waiter| waiter.queues.len() > 1).flat_map(|w| w.queues.iter()) {
@@ -146,8 +147,8 @@ impl Delivery<'_> {
         self.deliver(call, granted);
     }
 
-    /// Answers a lease. The answer leaves at once if every task in it is durable. Otherwise, or if it has no task, it waits like any other
-    /// answer.
+    /// Answers a lease call. An answer with tasks passes the commit barrier if all changes of these tasks are durable. Any other answer
+    /// waits at the barrier, also an answer with no task.
     fn deliver(&mut self, call: CallId, granted: Vec<Leased>) {
         let is_durable = |one: &Leased| {
             self.residence.by_id(one.id).is_some_and(|slot| self.residence.get(slot).dirty.is_none())
@@ -157,8 +158,8 @@ impl Delivery<'_> {
         if passes { self.ledger.answer_durable(call, answer) } else { self.ledger.answer(call, answer) }
     }
 
-    /// Leases the first `max` ready tasks that may be handed out, or all of these if there are fewer. Leases none if some records have to
-    /// be fetched first.
+    /// Leases the first `max` ready tasks that may be handed out, or all of these tasks if there are fewer than `max`. Leases fewer tasks,
+    /// or none, if the record of a task has to be fetched first.
     fn grant(&mut self, lease: &LeaseCall) -> Vec<Leased> {
         let LeaseCall { queues, max, lease_ms, worker, wait: _ } = lease;
         let taking = Taking { lease_ms: *lease_ms, worker: worker.as_ref() };
@@ -169,7 +170,7 @@ impl Delivery<'_> {
         }
     }
 
-    /// Leases tasks of one queue.
+    /// Leases tasks of one queue. Leases none if some records have to be fetched first, and marks the queue for the prefetch.
     fn grant_of(&mut self, queue: &QueueName, max: usize, taking: Taking<'_>) -> Vec<Leased> {
         match self.dispatch.choose(self.residence, self.now, queue, max) {
             Choice::These(slots) => self.hand_out(queue, &slots, taking),
@@ -180,9 +181,10 @@ impl Delivery<'_> {
         }
     }
 
-    /// Leases tasks of several queues, one after the other. Leases fewer if the record of the next task has to be fetched first.
+    /// Leases tasks of several queues, in the ready order over all these queues. Stops early if the record of the next task has to be
+    /// fetched first.
     fn grant_among(&mut self, queues: &[QueueName], max: usize, taking: Taking<'_>) -> Vec<Leased> {
-        // The first task of each queue, in the ready order. After a grant only the queue that gave a task has another first task.
+        // The first task of each queue, in the ready order. A grant changes the first task of only one queue, the queue that gave a task.
         let mut firsts = BTreeMap::new();
         for queue in queues {
             if let Some((key, choice)) = self.dispatch.choose_first(self.residence, self.now, queue) {
@@ -207,7 +209,7 @@ impl Delivery<'_> {
         granted
     }
 
-    /// Leases these tasks of a queue, which are in its line.
+    /// Leases these tasks, which are in the line of the queue.
     fn hand_out(&mut self, queue: &QueueName, slots: &[Slot], taking: Taking<'_>) -> Vec<Leased> {
         // A queue that hands nothing out needs no prefetch.
         if slots.is_empty() {
@@ -225,7 +227,7 @@ impl Delivery<'_> {
         granted
     }
 
-    /// Leases a task that is ready.
+    /// Leases one ready task.
     pub(crate) fn grant_one(&mut self, slot: Slot, taking: Taking<'_>) -> Leased {
         let At::Ready { since } = self.residence.get(slot).at else {
             unreachable!("the ready index holds ready tasks only, not {:?}", self.residence.get(slot).at)
@@ -233,8 +235,8 @@ impl Delivery<'_> {
         self.dispatch.leave_for_worker(self.ledger, self.residence.task(slot), slot);
         let no = self.dispatch.leases.take_no();
         if self.residence.task(slot).lease_fence.epoch() != no.epoch() {
-            // A worker of an earlier life may hold a token of this task. This delivery makes that token void. So the new fence is written
-            // down, and the delivery waits for the commit.
+            // A worker may hold a token that an earlier epoch issued for this task. This delivery makes that token void. So the new fence
+            // is written to the store, and the delivery waits for its commit.
             self.residence.record(self.ledger, slot, |task| {
                 task.lease_fence = no;
                 task.lease = None;
@@ -279,7 +281,7 @@ mod tests {
     use crate::settings::{QueueRecord, QueueSettings, Rate};
     use crate::task::{Extra, Task};
 
-    /// The three organs of a delivery, and nothing else.
+    /// The three parts of the engine that a delivery touches, without the rest of the engine.
     struct Organs {
         dispatch: Dispatch,
         residence: Residence,
@@ -295,7 +297,7 @@ mod tests {
                 residence: Residence::new(&acquired, config, Now::at_ms(0)),
                 ledger: Ledger::new(&acquired, &bounds),
             };
-            // The store is empty: all that is due is known.
+            // Tells `residence` that the store has no task. From then on memory knows all tasks that are due, and tasks can be leased.
             organs.residence.load_ahead(&mut organs.ledger, Now::at_ms(0), &mut Vec::new());
             organs.residence.scan_on(&mut organs.ledger, None, &mut Vec::new());
             organs.residence.peeked(None::<DueKey>);
@@ -335,11 +337,11 @@ mod tests {
             self.at(ms).lease(CallId(call), lease);
         }
 
-        /// Serves the calls that wait. Returns the calls that were answered, each with its tasks.
+        /// Serves the waiting calls. Returns the calls that were answered with tasks or with none, each with the ids of its tasks.
         fn served(&mut self, ms: u64) -> Vec<(u64, Vec<u64>)> {
             self.at(ms).serve();
             let mut out = Vec::new();
-            // A fence of a new epoch is written down before its delivery leaves.
+            // The first delivery of a task in an epoch writes a new fence. The delivery leaves once the commit of the fence is durable.
             self.ledger.commit(Now::at_ms(ms), &mut out);
             if let Some(request) = out.iter().find_map(|effect| match effect {
                 Effect::Request { id, .. } => Some(*id),

@@ -1,4 +1,4 @@
-//! [`Leases`]: the leases that run, the worker that has each, and when each ends.
+//! [`Leases`]: the running leases, the worker of each lease, and the instant at which each lease ends.
 
 use core::ops::Bound;
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use crate::slot::Slot;
 use crate::task::LeaseNo;
 use crate::time::{Epoch, Now, Timestamp};
 
-/// The worker that has a task, and since when. This is kept in memory only: nothing is known of a lease of an earlier life.
+/// The worker that has a task, and since when. Both are in memory only: after a restart both are unknown for a lease of an earlier epoch.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Holder {
     pub(crate) since: Option<Timestamp>,
@@ -23,22 +23,22 @@ pub(crate) struct Holder {
     pub(crate) worker: Option<Arc<str>>,
 }
 
-/// A lease that begins, or goes on.
+/// A lease that begins, or one that goes on after a restart.
 #[derive(Clone, Debug)]
 pub(crate) struct BegunLease {
     pub(crate) no: LeaseNo,
-    /// When the task had become ready.
+    /// The instant at which the task became ready.
     pub(crate) ready_since: Timestamp,
     pub(crate) until: Timestamp,
     pub(crate) holder: Holder,
 }
 
-/// The leases that run, by number and by their end.
+/// The running leases, by number and by their end.
 #[derive(Debug)]
 pub(crate) struct Leases {
     epoch: Epoch,
     running: BTreeMap<LeaseNo, (Slot, Holder)>,
-    /// The leases by their ends (monotonic ms).
+    /// The slots of the leased tasks, by the end of the lease (monotonic ms).
     ends: Wheel<Slot>,
     next: LeaseNo,
 }
@@ -49,12 +49,12 @@ impl Leases {
         Self { epoch, running: BTreeMap::new(), ends: Wheel::new(now.mono_tick()), next }
     }
 
-    /// The number that the next lease gets.
+    /// Returns the number that the next lease gets, without taking it.
     pub(super) fn next(&self) -> LeaseNo {
         self.next
     }
 
-    /// Takes the number of a new lease.
+    /// Takes the number for a new lease.
     pub(super) fn take_no(&mut self) -> LeaseNo {
         let no = self.next;
         self.next = no.next();
@@ -62,7 +62,8 @@ impl Leases {
         no
     }
 
-    /// A lease runs from now on.
+    /// Starts a lease, and keeps it until [`end`](Self::end). The lease runs out when the wheel of lease ends reaches its deadline, by the
+    /// monotonic clock.
     pub(super) fn begin(&mut self, slot: Slot, begun: BegunLease, now: Now) -> RunningLease {
         let BegunLease { no, ready_since, until, holder } = begun;
         let deadline = now.mono_deadline(until).clamp(self.ends.now() + 1, u64::MAX - 1);
@@ -76,20 +77,21 @@ impl Leases {
         RunningLease { no, timer, until, ready_since, paced: false }
     }
 
-    /// A lease runs no longer.
+    /// Ends a lease: takes it out of the list of running leases, and out of the wheel.
     pub(super) fn end(&mut self, lease: &RunningLease) {
         self.running.remove(&lease.no);
         self.ends.cancel(lease.timer);
     }
 
-    /// The slots of the leases that have run out by now.
+    /// Takes out of the wheel the slots of the leases that have run out by now. The caller still has to end each of these leases with
+    /// [`end`](Self::end).
     pub(super) fn pop_ended(&mut self, now: Now) -> Vec<Slot> {
         let mut ended: Vec<Slot> = Vec::new();
         self.ends.advance_with(now.mono_tick(), |_, slot| ended.push(slot));
         ended
     }
 
-    /// When the first lease ends (monotonic ms).
+    /// Returns when the wheel of lease ends has work next (monotonic ms): never later than the first end of a lease.
     pub(super) fn next_end_ms(&self) -> Option<u64> {
         self.ends.next_wake()
     }
@@ -104,10 +106,11 @@ impl Leases {
 }
 
 impl Dispatch {
-    /// One page of the leases that run, in the order of their numbers.
+    /// Returns one page of the running leases, in the order of their numbers. Looks at up to `list.max` leases; the page has those of the
+    /// wanted queue and worker.
     ///
     /// # Errors
-    /// [`Unavailable::Indeterminate`]: the store has failed, and a task of the page may have been changed or not.
+    /// [`Unavailable::Indeterminate`]: the store has failed, and it is unknown whether the last change of a task of the page is durable.
     pub(crate) fn page_of_leases(
         &self,
         residence: &Residence,
@@ -126,7 +129,7 @@ impl Dispatch {
             let cursor = LeaseCursor { shard, no };
             last = Some(cursor);
             let entry = residence.get(*slot);
-            // The store may have the last change of this task, or not.
+            // If the store has failed, it may or may not have the last change of this task.
             ledger.doubt_if(|| entry.dirty.is_some())?;
             let is_wanted = queue.as_ref().is_none_or(|queue| *queue == entry.task.queue)
                 && worker.as_ref().is_none_or(|worker| holder.worker.as_ref() == Some(worker));

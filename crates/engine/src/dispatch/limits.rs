@@ -1,4 +1,4 @@
-//! The settings of a queue, applied to its tasks: the length of a lease, the retries, the limits.
+//! The settings of a queue, applied to its tasks: how long a lease lasts, the retries, the limits.
 
 use super::Dispatch;
 use crate::calls::{LEASE_MS_DEFAULT, PutError};
@@ -9,25 +9,25 @@ use crate::task::{Ended, Retry, Task};
 use crate::time::Now;
 
 impl Dispatch {
-    /// The length of a lease (ms): as the worker asks (`asked`), else as the task says, else as its queue says, else the default.
+    /// Returns how long a lease lasts (ms): as the worker asked (`asked`), else as the task says, else as its queue says, else the default.
     pub(crate) fn lease_ms(&self, task: &Task, asked: Option<u64>) -> u64 {
         let of_queue = || self.queues.get(&task.queue)?.record.settings.default_lease_ms;
         asked.or_else(|| task.extra().ttr_ms).or_else(of_queue).unwrap_or(LEASE_MS_DEFAULT)
     }
 
-    /// How often and how soon a task is tried again: as the task says, else as its queue says.
+    /// Returns how often and how soon a task is tried again: as the task says, else as its queue says, else the default.
     pub(crate) fn retry_of(&self, task: &Task) -> Retry {
         let of_queue = || self.queues.get(&task.queue)?.record.settings.retry;
         task.extra().retry.or_else(of_queue).unwrap_or_default()
     }
 
-    /// How many live tasks the queue may have, if it has this many or more. `None`: it may have more.
+    /// Returns the limit of live tasks of the queue if the queue has reached the limit. `None`: one more task is allowed.
     pub(crate) fn backlog_limit(&self, name: &QueueName) -> Option<u64> {
         let queue = self.queues.get(name)?;
         queue.record.settings.max_backlog.filter(|&max| queue.live >= max)
     }
 
-    /// Whether one more task may be put into the queue.
+    /// Checks that one more task may be put into the queue: the queue does not drain, and its limit of live tasks is not reached.
     pub(crate) fn may_grow(&self, name: &QueueName) -> Result<(), PutError> {
         if self.queues.get(name).is_some_and(|queue| queue.record.draining) {
             return Err(PutError::Draining);
@@ -35,7 +35,8 @@ impl Dispatch {
         self.backlog_limit(name).map_or(Ok(()), |limit| Err(PutError::BacklogFull { limit }))
     }
 
-    /// Whether a worker of an earlier life may go on with its task. It may not if other leases have used up the limits since.
+    /// Whether a worker may extend its lease of this task. True if the task is leased. For a task that is not leased, the worker has a
+    /// token of an earlier epoch, and may go on only if the queue's limits allow one more task in workers' hands.
     pub(crate) fn may_go_on(&self, residence: &Residence, slot: Slot) -> bool {
         let entry = residence.get(slot);
         let Some(queue) = self.queues.get(&entry.task.queue) else { return true };
@@ -46,7 +47,8 @@ impl Dispatch {
                 && settings.max_in_flight_per_group.is_none_or(|max| of_group < max)
     }
 
-    /// How many tasks of the group of a ready task are in workers' hands, if its queue limits them.
+    /// Returns how many tasks of the group of this task workers have. `None`: the task is not ready, it has no group, or its queue has no
+    /// limit for groups.
     pub(crate) fn group_in_flight(&self, residence: &Residence, slot: Slot) -> Option<u64> {
         let entry = residence.get(slot);
         let (group, queue) = (entry.task.group()?, self.queues.get(&entry.task.queue)?);
@@ -54,14 +56,15 @@ impl Dispatch {
         Some(queue.groups.get(group).map_or(0, |of| of.leased))
     }
 
-    /// Takes the tokens for tasks of a queue that are handed out: they count against its rate.
+    /// Takes one token for each of `count` tasks of a queue that are handed out, if the queue has a rate.
     pub(super) fn take_tokens(&mut self, now: Now, name: &QueueName, count: usize) {
         if let Some(bucket) = &mut self.queues.open(name).bucket {
             bucket.take(count as u64, now.mono_ns);
         }
     }
 
-    /// If calls wait for tasks that a rate holds up, notes when the rate admits the next delivery.
+    /// Notes when the rate of a queue admits the next delivery, if calls wait and tasks are in the line but no token is left. Otherwise
+    /// removes the note.
     pub(super) fn watch_rate(&mut self, now: Now, name: &QueueName) {
         let bucket = match self.queues.get(name) {
             Some(queue) if !queue.waiters.is_empty() && !queue.line.is_empty() => queue.bucket,
@@ -71,15 +74,15 @@ impl Dispatch {
         self.rate_wake_ups.set(name, at_ms);
     }
 
-    /// A delivery reached no worker: it does not count against the rate.
+    /// Puts the token of a delivery back, because the delivery reached no worker and must not count against the rate.
     pub(crate) fn put_token_back(&mut self, task: &Task) {
         if let Some(bucket) = &mut self.queues.open(&task.queue).bucket {
             bucket.put_back();
         }
     }
 
-    /// Whether a task that ended is still to be remembered. The queue says for how long, else `history_ms` does. The store may know the
-    /// task for longer.
+    /// Whether the engine still remembers a task that ended. The settings of its queue say for how long; without such a setting
+    /// `history_ms` (ms) holds. The store may keep the record of the end for longer.
     pub(crate) fn remembers(&self, now: Now, ended: &Ended, history_ms: u64) -> bool {
         let keep_ms =
             || self.queues.get(&ended.queue)?.record.settings.history.map(|history| history.keep_ms);

@@ -1,4 +1,4 @@
-//! A line of ready tasks, held whole or as stubs, in the ready order.
+//! [`Line`]: ready tasks in the ready order, each whole or as a stub.
 
 use std::collections::BTreeSet;
 
@@ -8,11 +8,11 @@ use crate::slot::Slot;
 use crate::task::Task;
 use crate::time::Timestamp;
 
-/// The search for the oldest task looks at this many priorities of a line at most, the most urgent ones. So a queue with a million tasks of
-/// a million priorities does not hold up the callers that count.
+/// The search for the oldest task looks at only this many priorities of a line, the most urgent ones. Without this bound, a queue with a
+/// million tasks of a million priorities would hold up the calls that ask for counts.
 const PRIORITIES_MAX: usize = 1_000;
 
-/// A ready task that is held whole, in the ready order.
+/// A whole ready task, with its place in the ready order.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct ReadyPlace {
     pub(crate) key: ReadyKey,
@@ -25,21 +25,21 @@ impl ReadyPlace {
     }
 }
 
-/// A task in a line.
+/// A task in a line, whole or as a stub.
 #[derive(Copy, Clone, Debug)]
 pub(crate) enum InLine {
     Whole(ReadyPlace),
     Stub(ReadyStub),
 }
 
-/// Ready tasks in their order.
+/// Ready tasks in the ready order.
 #[derive(Debug, Default)]
 pub(crate) struct Line {
-    /// The tasks that are held whole.
+    /// The whole tasks.
     whole: BTreeSet<ReadyPlace>,
-    /// The tasks that are held as stubs.
+    /// The tasks that are stubs.
     stubs: Runs<ReadyStub>,
-    /// How many tasks of the line are urgent.
+    /// How many tasks of the line have a more urgent priority than the default one.
     urgent: usize,
 }
 
@@ -56,27 +56,27 @@ impl Line {
         self.urgent
     }
 
-    /// A task that is held whole joins. Returns whether it was not there before.
+    /// Adds a whole task. Returns whether the line did not have the task before.
     pub(crate) fn insert(&mut self, place: ReadyPlace) -> bool {
         let joins = self.whole.insert(place);
         self.urgent += usize::from(joins && place.key.is_urgent());
         joins
     }
 
-    /// A task that is held whole leaves. Returns whether it was there.
+    /// Takes a whole task out. Returns whether the line had the task.
     pub(crate) fn remove(&mut self, place: &ReadyPlace) -> bool {
         let leaves = self.whole.remove(place);
         self.urgent -= usize::from(leaves && place.key.is_urgent());
         leaves
     }
 
-    /// A stub joins.
+    /// Adds a stub.
     pub(crate) fn insert_stub(&mut self, stub: ReadyStub) {
         self.urgent += usize::from(stub.key().is_urgent());
         self.stubs.insert(stub);
     }
 
-    /// A stub leaves.
+    /// Takes a stub out. `None`: the line has no stub with this key.
     pub(crate) fn remove_stub(&mut self, key: ReadyKey) -> Option<ReadyStub> {
         let stub = self.stubs.remove(key)?;
         self.urgent -= usize::from(key.is_urgent());
@@ -91,15 +91,15 @@ impl Line {
         self.len() == 0
     }
 
-    /// The first in the order.
+    /// Returns the key of the first task of the line.
     pub(crate) fn first(&self) -> Option<ReadyKey> {
         let whole = self.whole.first().map(|place| place.key);
         let stub = self.stubs.first().map(Ordered::key);
         whole.into_iter().chain(stub).min()
     }
 
-    /// When the oldest task of the line was due. The line is ordered by priority, and within one priority by `due_at`. So this looks at the
-    /// first task of each priority, for [`PRIORITIES_MAX`] priorities at most, in O(log n) for each.
+    /// Returns the earliest `due_at` of the tasks in the line. The line is ordered by priority, and within one priority by `due_at`. So the
+    /// search looks only at the first task of each priority, for at most [`PRIORITIES_MAX`] priorities, in O(log n) for each.
     pub(crate) fn oldest_due(&self) -> Option<Timestamp> {
         let mut next = self.first();
         let firsts = std::iter::from_fn(|| {
@@ -110,7 +110,7 @@ impl Line {
         firsts.take(PRIORITIES_MAX).min()
     }
 
-    /// The first in the order at this place or behind it.
+    /// Returns the first key in the line that is `from` or behind `from`.
     fn first_from(&self, from: ReadyKey) -> Option<ReadyKey> {
         let whole =
             self.whole.range(ReadyPlace { key: from, slot: Slot::MIN }..).next().map(|place| place.key);
@@ -118,7 +118,7 @@ impl Line {
         whole.into_iter().chain(stub).min()
     }
 
-    /// Takes the first task out.
+    /// Takes the first task out of the line.
     pub(crate) fn pop_first(&mut self) -> Option<InLine> {
         let stub = self.stubs.first().copied();
         match self.whole.first().copied() {
@@ -137,19 +137,19 @@ impl Line {
         }
     }
 
-    /// The tasks that are held whole and stand before the first stub.
+    /// Returns the whole tasks that stand in front of the first stub.
     pub(crate) fn whole_in_front(&self) -> impl Iterator<Item = &ReadyPlace> {
         let end = self.stubs.first().map(Ordered::key);
         self.whole.iter().take_while(move |place| end.is_none_or(|end| place.key < end))
     }
 
-    /// Whether the first `count` tasks are held whole, or all if there are fewer.
+    /// Whether the first `count` tasks are whole, or all tasks if there are fewer.
     pub(crate) fn has_whole(&self, count: usize) -> bool {
         self.stubs.first().is_none()
             || self.whole.len() >= count && self.whole_in_front().take(count).count() == count
     }
 
-    /// Stubs among the first `count`.
+    /// Returns the stubs among the first `count` tasks of the line.
     pub(crate) fn stubs_among(&self, count: usize) -> impl Iterator<Item = &ReadyStub> {
         let mut whole = self.whole.iter().peekable();
         let mut left = count;

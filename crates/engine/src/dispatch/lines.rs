@@ -1,4 +1,4 @@
-//! Tasks come into the lines of their queues and leave them, and are counted there.
+//! Adds tasks to the lines of their queues, takes tasks out of the lines, and counts the tasks and the events of each queue.
 
 use std::collections::BTreeSet;
 
@@ -17,14 +17,14 @@ use crate::task::{Outcome, Task};
 use crate::time::{Now, Timestamp};
 
 impl Dispatch {
-    /// Takes over how many tasks a queue has in the store.
+    /// Sets the counts of the live and the dead tasks that a queue has in the store. Runs when the engine starts.
     pub(crate) fn restore_population(&mut self, name: &QueueName, population: Population) {
         let queue = self.queues.open(name);
         (queue.live, queue.dead) = (population.live, population.dead);
         queue.used = true;
     }
 
-    /// A task is added to its queue, live or dead.
+    /// Counts a new task of its queue, as live or as dead.
     pub(crate) fn task_added(&mut self, task: &Task) {
         let queue = self.queues.open(&task.queue);
         *queue.tasks_like(task) += 1;
@@ -32,7 +32,7 @@ impl Dispatch {
         queue.used = true;
     }
 
-    /// A task ends, live or dead. Its queue may be empty now.
+    /// Counts the end of a task that was live or dead. If the queue is empty now, lists keep its name for an hour.
     pub(crate) fn task_ended(&mut self, ledger: &mut Ledger, task: &Task, outcome: Outcome) {
         let queue = self.queues.open(&task.queue);
         *queue.tasks_like(task) -= 1;
@@ -48,7 +48,7 @@ impl Dispatch {
         self.queues.tidy(&task.queue);
     }
 
-    /// A live task is given up.
+    /// Counts a live task that was given up: the task is dead now.
     pub(crate) fn task_died(&mut self, ledger: &mut Ledger, task: &Task) {
         let queue = self.queues.open(&task.queue);
         queue.live -= 1;
@@ -56,37 +56,40 @@ impl Dispatch {
         ledger.counters_mut().count(&mut queue.figures, Event::Dead);
     }
 
-    /// A dead task lives again.
+    /// Counts a dead task that is live again.
     pub(crate) fn task_revived(&mut self, task: &Task) {
         let queue = self.queues.open(&task.queue);
         queue.dead -= 1;
         queue.live += 1;
     }
 
-    /// The lease of a task has run out.
+    /// Counts a lease that ran out.
     pub(crate) fn lease_expired(&mut self, ledger: &mut Ledger, task: &Task) {
         let queue = self.queues.open(&task.queue);
         queue.totals.expiries += 1;
         ledger.counters_mut().count(&mut queue.figures, Event::Expired);
     }
 
-    /// A stub of this queue has expired. Returns the name of the queue, if the stub had not expired before.
+    /// Notes that a stub of this queue has expired. `in_line`: the stub is in the line. Returns the name of the queue if the stub had not
+    /// expired before.
     pub(crate) fn stub_expired(&mut self, no: QueueNo, id: u64, in_line: bool) -> Option<QueueName> {
         let queue = self.queues.numbered_mut(no);
         queue.expired.insert(id, in_line).then(|| queue.name.clone())
     }
 
-    /// The record of a stub is here, or is about to be: if it has expired, the record says so from now on.
+    /// Ends the note that a stub has expired, because its record is in memory or will be at once. From then on the task is counted by its
+    /// record.
     pub(crate) fn end_expired_stub(&mut self, name: &QueueName, id: u64) {
         self.queues.open(name).expired.remove(id);
     }
 
-    /// Whether the line of its queue, or its group, has a stub of this task.
+    /// Whether this task is a stub in the line of its queue or among the parked tasks of its group.
     pub(crate) fn has_stub(&self, task: &Task) -> bool {
         self.queues.get(&task.queue).is_some_and(|queue| queue.has_stub(ReadyKey::of(task), task.group()))
     }
 
-    /// Takes the stub of a ready task away, because the task itself is in memory now. Returns when the task became ready.
+    /// Takes the stub of a ready task out of its line or out of the parked tasks, because the whole task is in memory now. Returns when the
+    /// task became ready.
     pub(crate) fn take_stub(&mut self, task: &Task) -> Option<Timestamp> {
         let no = self.queues.number(&task.queue)?;
         let stub = self.queues.numbered_mut(no).take_stub(ReadyKey::of(task), task.group())?;
@@ -94,12 +97,13 @@ impl Dispatch {
         Some(stub.since)
     }
 
-    /// An instant after which no ready task of this queue is due; `None`: nothing is ready.
+    /// Returns an instant after which no ready task of this queue is due. `None`: no task is ready.
     pub(crate) fn last_due(&self, name: &QueueName) -> Option<Timestamp> {
         self.queues.get(name)?.last_due()
     }
 
-    /// Whether a ready task stands so far back in its line that its record is not needed soon.
+    /// Whether the record of a ready task may leave memory: the task is parked, it stands far back in its line, or the memory budget is
+    /// used up. False while a waiting call may be about to get the task, unless the task is parked.
     pub(crate) fn is_behind_head(&self, residence: &Residence, slot: Slot, now: Now) -> bool {
         let task = residence.task(slot);
         let Some(queue) = self.queues.get(&task.queue) else { return false };
@@ -107,7 +111,7 @@ impl Dispatch {
         if queue.is_parked(place, task.group()) {
             return true;
         }
-        // A waiting call is about to get the task, unless nothing is handed out.
+        // A waiting call is about to get the task, unless the queue may hand out no task now.
         if !queue.waiters.is_empty() && queue.allowance(now) > 0 {
             return false;
         }
@@ -117,7 +121,7 @@ impl Dispatch {
             || queue.line.whole().range(..place).take(head).count() == head
     }
 
-    /// Which entry is evicted when the eviction meets this one: the last of its line, or this entry itself if it is parked.
+    /// Returns the entry to evict when the eviction meets this entry: this entry if it is parked, else the last whole task of its line.
     pub(crate) fn last_of_line(&self, task: &Task, slot: Slot) -> Option<Slot> {
         let queue = self.queues.get(&task.queue)?;
         if queue.is_parked(ReadyPlace::of(task, slot), task.group()) {
@@ -126,7 +130,7 @@ impl Dispatch {
         queue.line.whole().last().map(|last| last.slot)
     }
 
-    /// A task that is held whole joins its line. `late_ms`: the task has just become due, this long (ms) after its instant.
+    /// Adds a whole task to its line. `late_ms`: the task has just fired, with this lateness (ms), and the event is counted.
     pub(crate) fn join(&mut self, ledger: &mut Ledger, task: &Task, slot: Slot, late_ms: Option<u64>) {
         let place = ReadyPlace::of(task, slot);
         let queue = self.queues.open(&task.queue);
@@ -135,7 +139,7 @@ impl Dispatch {
         joined(queue, &mut self.to_serve, ledger, late_ms);
     }
 
-    /// A stub joins the line of its queue. `late_ms`: the task has just become due, this long (ms) after its instant.
+    /// Adds a stub to the line of its queue. `late_ms`: the task has just fired, with this lateness (ms), and the event is counted.
     pub(crate) fn join_stub(
         &mut self,
         ledger: &mut Ledger,
@@ -149,7 +153,7 @@ impl Dispatch {
         joined(queue, &mut self.to_serve, ledger, late_ms);
     }
 
-    /// Replaces a ready task that is held whole by its stub, in the same place of the line.
+    /// Replaces a whole ready task by its stub, in the same place of the line or of the parked tasks.
     pub(crate) fn shrink(&mut self, ledger: &mut Ledger, task: &Task, slot: Slot, since: Timestamp) {
         let no = self.number(&task.queue);
         let (place, stub) = (ReadyPlace::of(task, slot), ReadyStub::of(WaitingStub::of(task, no), since));
@@ -162,14 +166,14 @@ impl Dispatch {
         }
     }
 
-    /// A task that is held whole leaves its line, and makes way for others of its group.
+    /// Takes a whole task out of its line or out of the parked tasks. Then one parked task of its group comes back into the line.
     pub(crate) fn leave(&mut self, task: &Task, slot: Slot) {
         let queue = self.queues.open(&task.queue);
         queue.leave(ReadyPlace::of(task, slot), task.group());
         make_way(queue, &mut self.to_serve, task);
     }
 
-    /// The lease of a task has ended. The task makes way for others of its group.
+    /// Ends the lease of a task. Then one parked task of its group comes back into the line.
     pub(crate) fn end_lease(&mut self, task: &Task, lease: &RunningLease) {
         self.leases.end(lease);
         let queue = self.queues.open(&task.queue);
@@ -177,7 +181,8 @@ impl Dispatch {
         make_way(queue, &mut self.to_serve, task);
     }
 
-    /// A task leaves its line for a worker, and makes way for no other.
+    /// Takes a task out of its line for a worker, and counts the delivery. No parked task of its group comes back, because the worker has
+    /// the task.
     pub(super) fn leave_for_worker(&mut self, ledger: &mut Ledger, task: &Task, slot: Slot) {
         let queue = self.queues.open(&task.queue);
         queue.leave(ReadyPlace::of(task, slot), task.group());

@@ -1,4 +1,4 @@
-//! Prefetch: records of ready tasks that are stubs are fetched before a lease can have them.
+//! The prefetch: fetches the records of ready tasks that are stubs, before a lease needs these records.
 
 use super::Dispatch;
 use super::ready::ReadyKey;
@@ -7,7 +7,7 @@ use crate::residence::Residence;
 use crate::runs::Ordered;
 use crate::slot::QueueNo;
 
-/// A record that is to be fetched.
+/// A record to fetch from the store, for a stub in a line.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct Fetch {
     pub(crate) queue: QueueNo,
@@ -16,7 +16,8 @@ pub(crate) struct Fetch {
 }
 
 impl Dispatch {
-    /// After a grant: marks the queue if too few tasks at its head are whole, so that the next leases find whole tasks, too.
+    /// Runs after a grant. Marks the queue for the prefetch if too few tasks at the head of its line are whole, so that the next leases
+    /// find whole tasks. Marks no queue while memory is short.
     pub(super) fn fetch_ahead(&mut self, residence: &Residence, name: &QueueName) {
         let head = self.bounds.head / 2;
         let is_low = residence.has_ready_stubs()
@@ -26,7 +27,8 @@ impl Dispatch {
         }
     }
 
-    /// The records to fetch: those that the first call in each line needs, and the head of the line for the next call.
+    /// Takes the marked queues, and returns the records to fetch for them: the records that the first waiting call of each queue needs, and
+    /// the records at the head of the line for the next call. While memory is short, the records for the next call are left out.
     pub(crate) fn prefetch(&mut self, residence: &Residence) -> Vec<Fetch> {
         let (fetched, fetched_bytes) = (self.bounds.fetched, self.bounds.fetched_bytes);
         let mut all = Vec::new();
@@ -54,8 +56,8 @@ impl Dispatch {
         all
     }
 
-    /// A record is here, or cannot be fetched. Returns whether its queue still waits for the record: the queue is still the one that asked,
-    /// and its line has the stub.
+    /// Ends the fetch of a record, which came or could not be fetched. Returns whether the queue still needs the record: the queue that
+    /// asked still exists, and its line still has the stub.
     pub(crate) fn fetched(&mut self, fetch: Fetch) -> bool {
         self.queues.find_numbered(fetch.queue).is_some_and(|queue| {
             queue.fetching.remove(&fetch.key) && queue.line.stubs().get(fetch.key).is_some()

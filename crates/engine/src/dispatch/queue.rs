@@ -1,4 +1,4 @@
-//! A queue: its ready tasks, the calls that wait for them, and how many tasks it has.
+//! [`Queue`]: the ready tasks of a queue, the calls that wait for them, and the counts of its tasks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,38 +14,39 @@ use crate::settings::QueueRecord;
 use crate::task::Task;
 use crate::time::{Now, Timestamp};
 
-/// An empty queue stays in lists for an hour (ms), so that an operator who looks at it then still finds it.
+/// Lists name an empty queue for this long (ms), so that an operator who looks within an hour still finds it.
 const LISTED_MS: u64 = 3_600_000;
 
 /// A queue.
 #[derive(Debug)]
 pub(crate) struct Queue {
     pub(super) name: QueueName,
-    /// The ready tasks, without those that are parked because their group has as many tasks in workers' hands as it may.
+    /// The ready tasks without the parked ones. A task is parked while its group has as many tasks in workers' hands as the settings allow.
     pub(super) line: Line,
-    /// Groups with tasks in workers' hands.
+    /// The groups that have tasks in workers' hands or parked tasks.
     pub(super) groups: BTreeMap<Group, InGroup>,
-    /// Tasks parked in all groups.
+    /// How many tasks are parked, over all groups.
     pub(super) parked: usize,
     /// No ready task is due after this instant.
     due_until: Timestamp,
-    /// The stubs of which the records are being fetched.
+    /// The keys of the stubs whose records are being fetched.
     pub(super) fetching: BTreeSet<ReadyKey>,
-    /// Calls that wait, in the order they asked.
+    /// The calls that wait for tasks, in the order of their numbers.
     pub(super) waiters: BTreeSet<CallId>,
-    /// Calls in `waiters` that do not wait while nothing is ready.
+    /// How many calls in `waiters` are no-wait calls.
     pub(super) no_wait: usize,
-    /// Tasks that have not ended, far ones included.
+    /// Tasks that have not ended and are not dead, far tasks included.
     pub(super) live: u64,
     pub(super) leased: u64,
     /// Tasks that were given up and are not forgotten.
     pub(super) dead: u64,
     pub(super) expired: Expired,
-    /// How many clients of beanstalkd use it.
+    /// How many clients of beanstalkd use the queue.
     pub(super) users: u64,
-    /// Whether the queue has had a task or settings since it was last found empty. Then lists name it until an hour after it is empty again.
+    /// Whether the queue has had a task or settings since it was last found empty. If so, lists name the queue until an hour after it is
+    /// empty again.
     pub(super) used: bool,
-    /// When the queue was last found empty after it had been used; `None` once that is forgotten.
+    /// When the queue was last found empty after it had been used. `None`: never, or that moment is forgotten.
     pub(super) emptied: Option<Emptied>,
     /// The totals of the queue since it came into use.
     pub(super) totals: QueueTotals,
@@ -53,18 +54,18 @@ pub(crate) struct Queue {
     pub(super) figures: QueueFigures,
     /// The number of the queue, in the order in which queues appeared.
     pub(super) appeared: u64,
-    /// The settings, the pause and the drain of its owner.
+    /// What the owner of the queue has set: its settings, its pause and its drain.
     pub(super) record: Arc<QueueRecord>,
-    /// The tokens that the rate has left, if the queue has a rate.
+    /// The token bucket of the queue. `None`: the queue has no rate.
     pub(super) bucket: Option<Bucket>,
 }
 
-/// A queue was found empty after it had been used.
+/// When a queue was found empty after it had been used.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct Emptied {
     /// A queue that was emptied later has a greater number.
     pub(crate) number: u64,
-    /// When, by the monotonic clock (ms).
+    /// The time by the monotonic clock (ms).
     pub(crate) at_ms: u64,
 }
 
@@ -74,17 +75,18 @@ impl Emptied {
     }
 }
 
-/// Tasks of one group.
+/// The tasks of one group.
 #[derive(Debug, Default)]
 pub(crate) struct InGroup {
-    /// In workers' hands.
+    /// How many tasks of the group are in workers' hands.
     pub(crate) leased: u64,
-    /// Ready tasks that were passed over: the group had as many tasks as it may in workers' hands, or in line before these. Whenever one of
-    /// those tasks goes, a parked one comes back into the line. So a parked task always waits for some other task of its group.
+    /// The parked tasks. A choice parks a task when its group already has as many tasks as the settings allow, in workers' hands or earlier
+    /// in the same choice. Whenever one of these earlier tasks leaves its worker or the line, one parked task comes back into the line. So
+    /// a parked task always waits for some other task of its group.
     pub(crate) parked: Line,
 }
 
-/// Stubs that have expired. They count as dead, though their records do not say so yet.
+/// The stubs that have expired. Each counts as dead, though its record in the store does not have the death yet.
 #[derive(Debug, Default)]
 pub(crate) struct Expired {
     /// The stubs by id. `true`: the stub is in the line. `false`: its task waits for the next instant of its timeline.
@@ -93,7 +95,7 @@ pub(crate) struct Expired {
 }
 
 impl Expired {
-    /// A stub expires. Returns whether the stub had not expired before.
+    /// Notes that a stub has expired, and whether the stub is in the line. Returns whether the stub had not expired before.
     pub(crate) fn insert(&mut self, id: u64, in_line: bool) -> bool {
         let was = self.stubs.insert(id, in_line);
         self.in_line += u64::from(in_line);
@@ -101,14 +103,14 @@ impl Expired {
         was.is_none()
     }
 
-    /// A stub joins the line. If it has expired, it is counted there.
+    /// Notes that a stub has joined the line. Changes nothing if the stub has not expired.
     pub(crate) fn join(&mut self, id: u64) {
         if self.stubs.contains_key(&id) {
             self.insert(id, true);
         }
     }
 
-    /// The record of a stub is here, or is about to be.
+    /// Removes a stub, because its record is in memory or will be at once.
     pub(crate) fn remove(&mut self, id: u64) {
         let was = self.stubs.remove(&id);
         self.in_line -= u64::from(was == Some(true));
@@ -124,12 +126,13 @@ impl Expired {
 }
 
 impl Queue {
-    /// The count that this task belongs to: of the dead tasks or of the live ones.
+    /// Returns the count that this task belongs to: the dead tasks or the live tasks.
     pub(crate) fn tasks_like(&mut self, task: &Task) -> &mut u64 {
         if task.dead().is_some() { &mut self.dead } else { &mut self.live }
     }
 
-    /// How many tasks may go into workers' hands now, groups left aside.
+    /// Returns how many tasks may be handed out now, by the pause, the in-flight limit and the rate of the queue. The limit of each group
+    /// is not part of this number.
     pub(crate) fn allowance(&self, now: Now) -> u64 {
         if self.record.is_paused(now.wall) {
             return 0;
@@ -182,7 +185,7 @@ impl Queue {
     }
 
     pub(crate) fn counts(&self, now: Now) -> QueueCounts {
-        // A task that has expired is dead, whether or not its record says so.
+        // An expired task counts as dead, even while its record in the store does not have the death yet.
         let expired = self.expired.len();
         let ready = (self.ready_len() as u64).saturating_sub(self.expired.in_line);
         QueueCounts {
@@ -205,41 +208,42 @@ impl Queue {
         self.line.len() + self.parked
     }
 
-    /// How many ready tasks go before the tasks of the usual priority.
+    /// Returns how many ready tasks have a more urgent priority than the default one. Parked tasks are included.
     fn urgent_len(&self) -> usize {
         let parked = self.groups.values().map(|group| group.parked.urgent());
         self.line.urgent() + parked.sum::<usize>()
     }
 
-    /// When the oldest ready task was due; `None`: nothing is ready.
+    /// Returns the earliest `due_at` of the ready tasks. `None`: no task is ready.
     fn oldest_due(&self) -> Option<Timestamp> {
         let parked = self.groups.values().filter_map(|group| group.parked.oldest_due());
         parked.chain(self.line.oldest_due()).min()
     }
 
-    /// An instant after which no ready task is due; `None`: nothing is ready.
+    /// Returns an instant after which no ready task is due. `None`: no task is ready.
     pub(crate) fn last_due(&self) -> Option<Timestamp> {
         (self.ready_len() > 0).then_some(self.due_until)
     }
 
-    /// A task joins the line. Returns whether it was not there before.
+    /// Adds a whole task to the line. Returns whether the line did not have the task before.
     pub(crate) fn join(&mut self, place: ReadyPlace) -> bool {
         self.reach(place.key.due_at);
         self.line.insert(place)
     }
 
-    /// A stub joins the line.
+    /// Adds a stub to the line.
     pub(crate) fn join_stub(&mut self, stub: ReadyStub) {
         self.reach(stub.due_at);
         self.line.insert_stub(stub);
     }
 
-    /// The line goes by priority first, so its end does not say what is due last.
+    /// Moves `due_until` to `due_at` if `due_at` is later. The last task of the line need not be due last, because the line is ordered by
+    /// priority first.
     fn reach(&mut self, due_at: Timestamp) {
         self.due_until = if self.ready_len() == 0 { due_at } else { self.due_until.max(due_at) };
     }
 
-    /// A task that is held whole leaves the line, or the place where it is parked.
+    /// Takes a whole task out of the line, or out of the parked tasks.
     pub(crate) fn leave(&mut self, place: ReadyPlace, group: Option<&Group>) {
         if self.line.remove(&place) {
             return;
@@ -250,7 +254,7 @@ impl Queue {
         self.parked -= 1;
     }
 
-    /// Takes the stub of a task away, wherever it stands.
+    /// Takes the stub of a task out of the line, or out of the parked tasks. `None`: the task has no stub in either.
     pub(crate) fn take_stub(&mut self, key: ReadyKey, group: Option<&Group>) -> Option<ReadyStub> {
         if let Some(stub) = self.line.remove_stub(key) {
             return Some(stub);
@@ -260,27 +264,27 @@ impl Queue {
         Some(stub)
     }
 
-    /// Whether there is a stub of a task.
+    /// Whether the line or the parked tasks have a stub with this key.
     pub(crate) fn has_stub(&self, key: ReadyKey, group: Option<&Group>) -> bool {
         let group = group.and_then(|group| self.groups.get(group));
         self.line.stubs().get(key).is_some()
             || group.is_some_and(|group| group.parked.stubs().get(key).is_some())
     }
 
-    /// Whether a task that is held whole is parked.
+    /// Whether a whole task is parked.
     pub(crate) fn is_parked(&self, place: ReadyPlace, group: Option<&Group>) -> bool {
         let group = group.and_then(|group| self.groups.get(group));
         group.is_some_and(|group| group.parked.whole().contains(&place))
     }
 
-    /// Parks a task that is in no line.
+    /// Parks a task. Before this call the task must not be in the line.
     pub(crate) fn park(&mut self, group: &Group, one: InLine) {
         self.groups.entry(group.clone()).or_default().parked.push(one);
         self.parked += 1;
     }
 
-    /// A task has left the line, or a worker's hands. If it has a group, one parked task of the group comes back into the line. Returns
-    /// whether a waiting call may get something now.
+    /// Makes way after a task has left the line or its worker: if the task has a group, one parked task of the group comes back into the
+    /// line. Returns whether calls wait and the line has tasks.
     pub(crate) fn make_way(&mut self, group: Option<&Group>) -> bool {
         if let Some(group) = group {
             self.unpark_one(group);
@@ -300,7 +304,7 @@ impl Queue {
         }
     }
 
-    /// Puts all parked tasks back into the line: their limit has changed.
+    /// Puts all parked tasks back into the line, because the limit of their groups has changed.
     pub(crate) fn unpark_all(&mut self) {
         for of in self.groups.values_mut() {
             while let Some(back) = of.parked.pop_first() {
@@ -311,7 +315,7 @@ impl Queue {
         self.groups.retain(|_, of| of.leased > 0);
     }
 
-    /// A task goes into a worker's hands.
+    /// Counts a task that a worker gets.
     pub(crate) fn lease_begins(&mut self, group: Option<&Group>) {
         self.leased += 1;
         if let Some(group) = group {
@@ -319,7 +323,7 @@ impl Queue {
         }
     }
 
-    /// A task leaves a worker's hands.
+    /// Counts a task that leaves its worker.
     pub(crate) fn lease_ends(&mut self, group: Option<&Group>) {
         self.leased -= 1;
         if let Some(group) = group {

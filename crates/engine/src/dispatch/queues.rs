@@ -1,4 +1,4 @@
-//! All queues by name and by number, the calls that wait for them, and lists of them.
+//! [`Queues`]: all queues by name and by number, the calls that wait for their tasks, and the pages of queue lists.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -13,32 +13,32 @@ use crate::queue_view::{QueuePage, QueueTotals};
 use crate::slot::QueueNo;
 use crate::time::Now;
 
-/// At most this many empty queues are forgotten in a step. If very many queues were emptied at one time, their end does not hold up the
-/// other queues.
+/// The engine forgets at most this many empty queues in a step. So the other queues are not held up when very many queues were emptied at
+/// one time.
 const FORGOTTEN_MAX: usize = 64;
 
-/// All queues that have a live or a dead task, a waiting call, a user, or a record of their owner, and those that had a task or a record
-/// within the last hour. A queue appears on first use.
+/// All queues that have a live or a dead task, a waiting call, a user, or a record of their owner. Queues that had a task or a record
+/// within the last hour are also kept. A queue appears on its first use.
 #[derive(Debug, Default)]
 pub(crate) struct Queues {
     by_name: BTreeMap<QueueName, QueueNo>,
-    /// The totals of queues that have ended, by namespace. Only namespaces that have queues are kept.
+    /// The totals of queues that have ended, by namespace. A namespace is kept only while it has other queues.
     gone: BTreeMap<String, QueueTotals>,
-    /// The sum of the figures of all queues that are gone.
+    /// The sum of the figures of all queues that the engine has forgotten.
     forgotten: QueueFigures,
-    /// How many queues have appeared.
+    /// How many queues have appeared since the engine started.
     appeared: u64,
     queues: Vec<Option<Queue>>,
     free: Vec<QueueNo>,
-    /// The queues that have an `emptied`, by its number, the earliest first. Some of these queues have been filled again.
+    /// The queues that have an `emptied`, by the number of the `emptied`, the earliest first. Some of these queues have tasks again.
     emptied: BTreeMap<u64, QueueNo>,
-    /// The number that was given last.
+    /// The last number that was given to an `emptied`.
     emptied_last: u64,
-    /// The latest moment seen, by the monotonic clock (ms).
+    /// The time of the last [`pass_time`](Self::pass_time), by the monotonic clock (ms).
     now_ms: u64,
-    /// The calls that wait.
+    /// The lease calls that wait.
     waiting: BTreeMap<CallId, LeaseCall>,
-    /// How many empty queues are remembered: those that were emptied last.
+    /// How many empty queues stay in lists at most. When there are more, the queue that was emptied first is forgotten.
     empty_max: usize,
 }
 
@@ -55,12 +55,12 @@ impl Queues {
         self.by_name.get(name).copied()
     }
 
-    /// The queue with this number. The caller must know that the queue still exists, for example because it has a live task.
+    /// Returns the queue with this number. The caller must know that the queue still exists, for example because the queue has a live task.
     pub(super) fn numbered(&self, no: QueueNo) -> &Queue {
         self.queues[no as usize].as_ref().expect("a queue keeps its number while it has live tasks")
     }
 
-    /// The queue that has this number now, if there is one. Another queue may have had the number before.
+    /// Returns the queue that has this number now, if there is one. Another queue may have had the number before.
     pub(super) fn find_numbered(&mut self, no: QueueNo) -> Option<&mut Queue> {
         self.queues.get_mut(no as usize)?.as_mut()
     }
@@ -69,7 +69,7 @@ impl Queues {
         self.queues[no as usize].as_mut().expect("a queue keeps its number while it has live tasks")
     }
 
-    /// The queue, made if it is not there.
+    /// Returns the queue with this name, and makes the queue if there is none.
     pub(super) fn open(&mut self, name: &QueueName) -> &mut Queue {
         let no = match self.by_name.get(name) {
             Some(&no) => no,
@@ -95,7 +95,7 @@ impl Queues {
         no
     }
 
-    /// Checks whether the queue is empty. If it is and was used, lists name it for an hour. If it is and was not used, it is forgotten.
+    /// Removes the queue if it is empty. If the queue was used, lists name it for an hour before. A queue that a client still uses is kept.
     pub(super) fn tidy(&mut self, name: &QueueName) {
         let Some(&no) = self.by_name.get(name) else { return };
         let (now_ms, number) = (self.now_ms, self.emptied_last + 1);
@@ -117,7 +117,7 @@ impl Queues {
         self.end_if_unused(no);
     }
 
-    /// Time has passed. The queues that were emptied an hour ago are forgotten.
+    /// Notes the time, and forgets the queues that were emptied an hour ago, at most [`FORGOTTEN_MAX`] of them.
     pub(super) fn pass_time(&mut self, now: Now) {
         self.now_ms = now.mono_tick();
         for _ in 0..FORGOTTEN_MAX {
@@ -129,7 +129,7 @@ impl Queues {
         }
     }
 
-    /// The queue that was emptied first leaves the lists, unless it has been filled again.
+    /// Takes the queue that was emptied first out of the lists. Ends the queue, unless it is in use again.
     fn forget_earliest(&mut self) {
         if let Some((_, no)) = self.emptied.pop_first() {
             self.numbered_mut(no).emptied = None;
@@ -137,7 +137,7 @@ impl Queues {
         }
     }
 
-    /// The queue was deleted: no list names it any more. The queue is gone, unless a call waits there or a client uses it.
+    /// Takes a deleted queue out of all lists. Ends the queue, unless a call waits for its tasks or a client uses it.
     pub(super) fn forget(&mut self, name: &QueueName) {
         let Some(&no) = self.by_name.get(name) else { return };
         let queue = self.numbered_mut(no);
@@ -148,7 +148,7 @@ impl Queues {
         self.end_if_unused(no);
     }
 
-    /// Ends a queue that is not in use. Its totals still count for its namespace. The queue is gone, unless a list still names it.
+    /// Ends a queue that is not in use: its totals move to its namespace. The queue is removed, unless lists still name it.
     fn end_if_unused(&mut self, no: QueueNo) {
         let queue = self.numbered_mut(no);
         if queue.is_in_use() {
@@ -165,7 +165,7 @@ impl Queues {
         self.remember(&name, &totals);
     }
 
-    /// Adds the totals of a queue that has ended to its namespace, which keeps them as long as it has queues.
+    /// Adds the totals of a queue that has ended to the totals of its namespace. Forgets the namespace if it has no queue any more.
     fn remember(&mut self, ended: &QueueName, totals: &QueueTotals) {
         let name = ended.as_str();
         let Some(ends) = name.find('/') else { return };
@@ -180,31 +180,32 @@ impl Queues {
         self.gone.entry(namespace.to_owned()).or_default().add(totals);
     }
 
-    /// The totals of the queues that have ended, by namespace.
+    /// Returns the totals of the queues that have ended, by namespace.
     pub(crate) fn gone(&self) -> &BTreeMap<String, QueueTotals> {
         &self.gone
     }
 
-    /// The sum of the figures of all queues that are gone.
+    /// Returns the sum of the figures of all queues that the engine has forgotten.
     pub(crate) fn forgotten(&self) -> &QueueFigures {
         &self.forgotten
     }
 
-    /// How many queues have appeared.
+    /// Returns how many queues have appeared since the engine started.
     pub(crate) fn appeared(&self) -> u64 {
         self.appeared
     }
 
-    /// Whether anything stands in the line of the queue.
+    /// Whether the line of the queue has a task. Parked tasks are not in the line.
     pub(super) fn has_line(&self, name: &QueueName) -> bool {
         self.get(name).is_some_and(|queue| !queue.line.is_empty())
     }
 
-    /// One page of the queues, in the order of their names. The page looks at up to `list.max` queues. The queues that it leaves out count,
-    /// too.
+    /// Returns one page of the queues, in the order of their names. Looks at up to `list.max` queues, and leaves out those that
+    /// `list.which` does not want. So a page can have fewer than `list.max` queues though more pages follow.
     pub(crate) fn page(&self, now: Now, list: &ListQueues) -> QueuePage {
         let ListQueues { which, prefix, after, max } = list;
-        // A prefix that is no valid name is compared as text: it stands before all names that begin with it.
+        // The prefix may be no valid name, so it is compared as text. All names that begin with the prefix stand at the prefix or behind
+        // it.
         let from: Bound<&str> = match after {
             Some(after) if after.as_str() >= &**prefix => Bound::Excluded(after.as_str()),
             _ => Bound::Included(prefix),
@@ -228,7 +229,7 @@ impl Queues {
     pub(super) fn wait(&mut self, call: CallId, waiter: LeaseCall) {
         for name in waiter.queues.iter() {
             let queue = self.open(name);
-            // A queue may be named twice.
+            // A call may name a queue twice.
             if queue.waiters.insert(call) {
                 queue.no_wait += usize::from(!waiter.wait);
             }
@@ -255,18 +256,18 @@ impl Queues {
         Some(waiter)
     }
 
-    /// The call's wait: the queues that it names, and how it wants to be served.
+    /// Returns the waiting lease call with this number. `None`: the call does not wait.
     pub(super) fn waiter(&self, call: CallId) -> Option<&LeaseCall> {
         self.waiting.get(&call)
     }
 
-    /// The call that has waited longest on this queue.
+    /// Returns the call that has waited longest on this queue.
     pub(super) fn first_waiter(&self, name: &QueueName) -> Option<(CallId, &LeaseCall)> {
         let call = *self.get(name)?.waiters.first()?;
         Some((call, &self.waiting[&call]))
     }
 
-    /// Makes a waiting call a no-wait call: it waits only until it is known what is ready.
+    /// Makes a waiting call a no-wait call: from now on the call waits only until memory has the tasks that are ready.
     pub(super) fn hurry(&mut self, call: CallId) {
         let Some(waiter) = self.waiting.get_mut(&call).filter(|waiter| waiter.wait) else { return };
         waiter.wait = false;
@@ -277,7 +278,7 @@ impl Queues {
         }
     }
 
-    /// The no-wait calls that wait on this queue, the one that has waited longest first.
+    /// Returns the no-wait calls that wait on this queue, in the order of their numbers.
     pub(super) fn no_wait(&self, name: &QueueName) -> impl Iterator<Item = (CallId, &LeaseCall)> {
         let queue = self.get(name).filter(|queue| queue.no_wait > 0);
         let calls = queue.into_iter().flat_map(|queue| &queue.waiters);

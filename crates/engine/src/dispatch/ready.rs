@@ -1,11 +1,11 @@
-//! [`ReadyKey`]: the ready order. [`ReadyStub`]: the part of a ready task that stays in memory when its record does not.
+//! [`ReadyKey`]: the ready order. [`ReadyStub`]: the part of a ready task that stays in memory when its record is only in the store.
 
 use crate::residence::WaitingStub;
 use crate::runs::Ordered;
 use crate::task::{PRIORITY_DEFAULT, Task};
 use crate::time::{Seq, Timestamp};
 
-/// The ready order, one for every door: priority, `due_at`, the seq of the put.
+/// A key of the ready order, which is the same for every door: the priority, then `due_at`, then the seq of the put.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct ReadyKey {
     pub(crate) priority: u32,
@@ -14,7 +14,7 @@ pub(crate) struct ReadyKey {
 }
 
 impl ReadyKey {
-    /// Whether the task goes before the tasks of the usual priority.
+    /// Whether the priority is more urgent than the default one.
     pub(crate) fn is_urgent(self) -> bool {
         self.priority < PRIORITY_DEFAULT
     }
@@ -23,28 +23,28 @@ impl ReadyKey {
         Self { priority: task.priority, due_at: task.due_at, put_seq: task.put_seq }
     }
 
-    /// The least key behind all keys of its priority; `None`: its priority is the last one.
+    /// Returns the least key behind all keys of this priority. `None`: this priority is the last one.
     pub(crate) fn behind_priority(self) -> Option<Self> {
         let priority = self.priority.checked_add(1)?;
         Some(Self { priority, due_at: Timestamp::EPOCH, put_seq: Seq::ZERO })
     }
 }
 
-/// A task that is due, in its queue's line.
+/// The stub of a ready task.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct ReadyStub {
     priority: u32,
-    /// Bytes of the body, as far as they can be counted.
+    /// The size of the payload (bytes), at most `u32::MAX`.
     pub(crate) body_bytes: u32,
     pub(crate) due_at: Timestamp,
     put_seq: Seq,
     pub(crate) id: u64,
-    /// When it became ready.
+    /// When the task became ready.
     pub(crate) since: Timestamp,
 }
 
 impl ReadyStub {
-    /// The stub of a task that has been ready since `since`.
+    /// Makes the stub of a task that has been ready since `since`.
     pub(crate) fn of(stub: WaitingStub, since: Timestamp) -> Self {
         let WaitingStub { due_at, put_seq, id, priority, body_bytes, queue: _, dead: _ } = stub;
         Self { priority, body_bytes, due_at, put_seq, id, since }

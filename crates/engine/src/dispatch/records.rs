@@ -1,4 +1,4 @@
-//! The records of queues: what an owner configured, and its pauses.
+//! The records of queues: the settings, the drain and the pause that an owner has set.
 
 use std::sync::Arc;
 
@@ -14,14 +14,15 @@ use crate::runs::Ordered;
 use crate::settings::{QueueRecord, Rule, RuleName};
 use crate::time::{Now, Timestamp};
 
-/// At most this many queues have a record of their own: all records are in memory, and in every checkpoint.
+/// At most this many queues have a record of their own, because all records are in memory and in every checkpoint.
 const RECORDS_MAX: usize = 100_000;
 
-/// Bytes that the record of a queue takes in the store, about.
+/// The size of the record of a queue in the store (bytes, about).
 const RECORD_BYTES: u64 = 512;
 
 impl Dispatch {
-    /// Takes over the record of a queue that the store has. The tokens that the rate had left are not known, so it begins with none.
+    /// Takes over the record of a queue from the store, when the engine starts. The store does not have the tokens that were left, so the
+    /// rate begins with none.
     pub(crate) fn restore_record(&mut self, name: &QueueName, record: &QueueRecord, now: Now) {
         self.records += 1;
         let queue = self.queues.open(name);
@@ -30,10 +31,10 @@ impl Dispatch {
         self.pause_ends.set(name, wake_of(record));
     }
 
-    /// Changes the record of a queue. `schedules`: how many schedules it has.
+    /// Changes the record of a queue, or deletes the queue. `schedules`: how many schedules the queue has.
     ///
     /// # Errors
-    /// A refusal leaves no trace.
+    /// [`QueueError`]: the change was refused, and the queue is as before.
     pub(crate) fn change_queue(
         &mut self,
         ledger: &mut Ledger,
@@ -52,7 +53,7 @@ impl Dispatch {
         }
         let before = self.queues.get(&name).map(|queue| Arc::clone(&queue.record)).unwrap_or_default();
         let mut record = QueueRecord::clone(&before);
-        // A pause that is over is no pause any more.
+        // A pause that is over is removed from the record.
         record.paused_until = record.pause_end(now.wall);
         let sets = matches!(change, QueueChange::Settings(_) | QueueChange::Restore(_));
         let pauses = matches!(change, QueueChange::Pause { .. });
@@ -74,7 +75,8 @@ impl Dispatch {
             return Err(QueueError::TooMany { limit: RECORDS_MAX });
         }
         if record != *before {
-            // A queue can be paused because the disk is full, and can be resumed then. So neither change needs room.
+            // Only the first settings of a queue need room. An owner may pause a queue because the disk is full, and must be able to resume
+            // it then. So a pause, a drain and a resume need no room.
             if sets && before.is_default() {
                 ledger.take_room(RECORD_BYTES)?;
             }
@@ -87,8 +89,8 @@ impl Dispatch {
         Ok(())
     }
 
-    /// Forgets a queue that has no task and no schedule. The engine counts both here, in the order of all changes, so that no task comes
-    /// between the count and the change.
+    /// Deletes a queue that has no task and no schedule. The engine counts both in the same step, so no task can be added between the count
+    /// and the delete.
     fn delete_queue(
         &mut self,
         ledger: &mut Ledger,
@@ -112,7 +114,7 @@ impl Dispatch {
         Ok(())
     }
 
-    /// Ends the pauses that are over. Waiting calls get what is ready, and a queue that nothing else keeps goes.
+    /// Ends the pauses that are over. Calls that wait on these queues get the ready tasks. A queue that had only its pause is removed.
     pub(crate) fn end_pauses(&mut self, ledger: &mut Ledger, now: Now) {
         while ledger.takes_changes()
             && let Some(name) = self.pause_ends.pop(now.wall)
@@ -134,7 +136,8 @@ impl Dispatch {
         }
         let rate = record.settings.rate;
         if queue.bucket.map(|bucket| bucket.rate()) != rate {
-            // The deliveries under the old rate still count: a change of the rate causes no burst.
+            // Deliveries under the old rate still count against the new rate, so that a change of the rate causes no burst. A queue that
+            // had no rate before begins with a full bucket.
             let tokens = queue.bucket.map(|before| before.tokens(now.mono_ns));
             queue.bucket = rate.map(|rate| Bucket::holding(rate, tokens.unwrap_or(rate.burst), now.mono_ns));
         }
@@ -169,21 +172,21 @@ impl Dispatch {
         }
     }
 
-    /// Checks that the last change of a queue's record is not in doubt: its outcome is known, or the store has not failed.
+    /// Checks that the last change of a queue's record is not in doubt: the change is durable, or the store has not failed.
     ///
     /// # Errors
-    /// [`Unavailable::Indeterminate`].
+    /// [`Unavailable::Indeterminate`]: the store has failed, and it is unknown whether that change is durable.
     pub(crate) fn doubt(&self, ledger: &Ledger) -> Result<(), Unavailable> {
         ledger.doubt_since(self.changed)
     }
 }
 
-/// When the pause of a queue ends. A pause that its owner has to end wakes nothing.
+/// Returns when the pause of a queue ends by itself. `None`: there is no pause, or only the owner ends it.
 fn wake_of(record: &QueueRecord) -> Option<Timestamp> {
     record.paused_until.filter(|until| *until < Timestamp::MAX)
 }
 
-/// The id of the task that is first in line. Parked tasks are not in the line.
+/// Returns the id of the first task in the line. Parked tasks are not in the line.
 fn first_ready(residence: &Residence, queue: &Queue) -> Option<u64> {
     let whole = queue.line.whole().first();
     match queue.line.stubs().first() {

@@ -1,10 +1,11 @@
-//! When queues are to be served again.
+//! [`WakeUps`]: the instants at which queues have to be looked at again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::name::QueueName;
 
-/// The queues that wait for an instant, at most one instant for each queue, in the order of time. `T` is an instant of one of the clocks.
+/// The queues that wait for an instant, in the order of the instants. Each queue waits for at most one instant. `T` is an instant of the
+/// wall clock or of the monotonic clock.
 #[derive(Debug, Default)]
 pub(super) struct WakeUps<T> {
     by_name: BTreeMap<QueueName, T>,
@@ -12,7 +13,7 @@ pub(super) struct WakeUps<T> {
 }
 
 impl<T: Copy + Ord> WakeUps<T> {
-    /// Changes the instant that a queue waits for; `None`: the queue does not wait any more.
+    /// Sets the instant that a queue waits for. `None`: the queue does not wait any more.
     pub(super) fn set(&mut self, name: &QueueName, at: Option<T>) {
         if let Some(before) = self.by_name.remove(name) {
             self.by_time.remove(&(before, name.clone()));
@@ -23,12 +24,12 @@ impl<T: Copy + Ord> WakeUps<T> {
         }
     }
 
-    /// The first instant.
+    /// Returns the earliest instant.
     pub(super) fn next(&self) -> Option<T> {
         self.by_time.first().map(|&(at, _)| at)
     }
 
-    /// Takes the next queue that has waited long enough by now.
+    /// Takes out the queue with the earliest instant, if that instant has come.
     pub(super) fn pop(&mut self, now: T) -> Option<QueueName> {
         self.next().filter(|at| *at <= now)?;
         let (_, name) = self.by_time.pop_first()?;

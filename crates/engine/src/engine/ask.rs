@@ -1,4 +1,4 @@
-//! Questions that a driver asks the engine between its turns.
+//! The questions that a driver asks an engine between turns.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use crate::ledger::{ROOM_MIN, RoomPace};
 use crate::ownership::Ownership;
 
 impl Engine {
-    /// The next instant at which time alone changes something.
+    /// Returns the next instants at which time alone changes something, one for each of the two clocks.
     #[must_use]
     pub fn next_wake(&self) -> NextWake {
-        // A change that cannot be written down any more does not wake the engine.
+        // Once the engine takes no changes, the end of a pause and the expiry of a task do not wake it.
         let writes = self.ledger.takes_changes();
         let wall = [
             self.residence.next_wake(writes),
@@ -21,14 +21,15 @@ impl Engine {
         NextWake { wall: wall.into_iter().flatten().min(), mono_ms: self.dispatch.next_wake_ms() }
     }
 
-    /// Whether memory has all tasks inside the horizon, as far as the budget reaches. Until then, after a start, some due tasks are not
-    /// ready yet.
+    /// Whether all tasks inside the horizon are in memory, as far as the budget reaches. After a start, until this is so, some due tasks
+    /// are not ready yet.
     #[must_use]
     pub fn is_loaded(&self) -> bool {
         self.residence.is_loaded()
     }
 
-    /// Whether nothing is under way: every call but the waiting ones is answered, and every applied change is durable.
+    /// Whether nothing is under way: every call except the waiting lease calls is answered, and every applied change is durable. Once the
+    /// store has failed, changes that are not durable do not matter any more.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         let has_room = self.ledger.room_left() >= ROOM_MIN;
@@ -38,56 +39,58 @@ impl Engine {
             && self.recurrence.is_idle()
     }
 
-    /// The right to commit that this engine holds.
+    /// Returns the right to commit that this engine holds.
     #[must_use]
     pub fn ownership(&self) -> Ownership {
         self.ledger.ownership()
     }
 
-    /// Tasks that have become ready because their instant came, since the start.
+    /// Returns how many tasks have become ready since the start because their instant came.
     #[must_use]
     pub fn fired_total(&self) -> u64 {
         self.ledger.counters().fired_total
     }
 
-    /// Why the engine makes no changes any more; `None`: all is well.
+    /// Returns why the engine makes no changes any more. `None`: the engine makes changes.
     #[must_use]
     pub fn failure(&self) -> Option<Arc<str>> {
         self.ledger.failure().cloned()
     }
 
-    /// How many tasks are whole in memory, for tests and figures. Tasks that have ended and are not durable yet count, too.
+    /// Returns how many tasks are whole in memory, for tests and figures. The number includes tasks that have ended while their end is not
+    /// durable.
     #[must_use]
     pub fn tasks_in_memory(&self) -> usize {
         self.residence.len()
     }
 
-    /// How many other tasks have a stub in memory.
+    /// Returns how many tasks have only a stub in memory.
     #[must_use]
     pub fn stubs_in_memory(&self) -> u64 {
         self.residence.stubs()
     }
 
-    /// Bytes that near memory takes (about): the tasks that are held whole, and 64 for each stub.
+    /// Returns how many bytes the tasks in memory take (about): the whole tasks, 64 bytes for each stub, and 48 bytes for each task that
+    /// can expire.
     #[must_use]
     pub fn near_bytes(&self) -> u64 {
         self.residence.bytes()
     }
 
-    /// The room that is left (bytes), while growth is refused or may soon be refused; `None` while there is enough room.
+    /// Returns the room that is left (bytes) while growth is refused or may soon be refused. `None`: there is enough room.
     #[must_use]
     pub fn shortage(&self) -> Option<u64> {
         self.ledger.shortage()
     }
 
-    /// How often the engine wants [`Input::LookForRoom`](crate::Input::LookForRoom); `None`: there is enough room, or room does not matter
-    /// any more. A driver gives the input so, because nothing else tells the engine that space has come back.
+    /// Returns how often the driver has to give [`Input::LookForRoom`](crate::Input::LookForRoom). Without this input the engine does not
+    /// learn that the store has space again. `None`: there is enough room, or the engine is stopping or takes no changes any more.
     #[must_use]
     pub fn room_pace(&self) -> Option<RoomPace> {
         self.ledger.room_pace()
     }
 
-    /// How many bytes growth may still take, by the last word of the store.
+    /// Returns by how many bytes tasks may still grow, according to the last report of the store.
     #[must_use]
     pub fn room(&self) -> u64 {
         self.ledger.room_left()

@@ -1,4 +1,4 @@
-//! The match that sends each command to its verb.
+//! The match that sends each command to the code that runs the command.
 
 use super::Engine;
 use crate::calls::{
@@ -44,7 +44,7 @@ impl Engine {
             }
             Command::Import(import) => return self.import(call, import),
             Command::ImportSchedule(import) => match import.running.clone() {
-                // The task that has to end before the schedule makes another is looked up first.
+                // `key` names the task that has to end before the schedule makes the next one. So this task is looked up first.
                 Some(key) => return self.keyed(now, call, Keyed::ImportSchedule { import, key }),
                 None => Answer::ImportSchedule(self.tasks(now).import_schedule(&import)),
             },
@@ -84,7 +84,7 @@ impl Engine {
         }
     }
 
-    /// Decides each token. Tokens of tasks that are not in memory are looked up first.
+    /// Decides each token of a call. If a task is not whole in memory, its token is decided after a look-up.
     fn tokens_called(&mut self, now: Now, call: CallId, queue: QueueName, tokens: &[Token], verb: Verb) {
         let answers = vec![TokenAnswer::Expired; tokens.len()];
         let mut pending = TokenCall { verb, queue, answers, looked_up: Vec::new() };

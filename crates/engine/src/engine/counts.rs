@@ -1,4 +1,4 @@
-//! Counts: of one queue, of the queues, and of the engine.
+//! Answers the calls for counts: of one queue, of a list of queues, and of the engine.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,14 @@ use crate::calls::{Answer, Command, GetQueue, GetStats, ListQueues, Stats, Unava
 use crate::time::Now;
 
 impl Engine {
-    /// Answers the calls for counts, once the engine knows which tasks are due.
+    /// Answers the calls for counts, once memory knows which tasks are due.
     pub(super) fn count(&mut self, now: Now) {
         if !self.residence.knows_what_is_due(now) {
             return;
         }
         for (call, command) in self.reads.take_counting() {
             let answer = match (&command, self.check_counts(now)) {
-                // Stats are read because something is wrong. So they are answered even then, as exact as possible.
+                // An operator reads the stats when something is wrong. So the stats are answered in every state, as exact as possible.
                 (Command::Stats(GetStats(list)), _) => Answer::Stats(Ok(Box::new(self.stats(now, list)))),
                 (command, Err(why)) => command.unavailable(why),
                 (Command::Queue(GetQueue(name)), Ok(())) => {
@@ -38,7 +38,7 @@ impl Engine {
     fn stats(&self, now: Now, list: &ListQueues) -> Stats {
         let queues = self.dispatch.queues();
         let page = queues.page(now, list);
-        // There may be as many namespaces as queues. So `gone` comes once, and not with each page.
+        // There may be as many namespaces as queues. So `gone` comes with the last page only.
         let gone = if page.next.is_none() { queues.gone().clone() } else { BTreeMap::new() };
         Stats {
             page,

@@ -1,4 +1,4 @@
-//! Commands on a key. A command runs once memory knows the key, or the store has said what it knows of the key.
+//! Runs commands on a key. A command runs once the key is in memory, or once the store has answered what it has on the key.
 
 use super::Engine;
 use crate::calls::{Answer, Put};
@@ -8,11 +8,11 @@ use crate::schedule::occurrence_key;
 use crate::task::Ended;
 use crate::time::Now;
 
-/// The call of an occurrence: no call asks for one, and none is answered.
+/// The call id for the tasks that schedules make. No call asks for such a task, and no call is answered.
 const NO_CALL: CallId = CallId(0);
 
 impl Engine {
-    /// Runs a command on one key: at once if memory knows the key, else after a look-up.
+    /// Runs a command on one key: at once if memory has the key and no earlier command waits for it, else after a look-up.
     pub(super) fn keyed(&mut self, now: Now, call: CallId, command: Keyed) {
         let place = command.place();
         if !self.reads.is_waited_for(&place) && self.residence.by_key(&place.0, &place.1).is_some() {
@@ -22,8 +22,8 @@ impl Engine {
         }
     }
 
-    /// Runs a command on a key. The key is in memory, or the store was asked for it. Then `gone` is the end of its task, if the store
-    /// knows one.
+    /// Runs a command on a key that is in memory or was looked up in the store. `gone`: how the last task of the key ended, if the look-up
+    /// found that.
     pub(super) fn run(&mut self, now: Now, call: CallId, command: Keyed, gone: Option<&Ended>) {
         let mut tasks = self.tasks(now);
         let answer = match command {
@@ -51,11 +51,11 @@ impl Engine {
         }
     }
 
-    /// Runs a command on the task of an id. A dead task lives again only if no other task has its key by now. `knows_key` says that memory
-    /// knows the key, or that the key is known to lead to no task.
+    /// Runs a command on the task with an id, if needed after a look-up. A command that makes a dead task live again first needs the key of
+    /// the task, because no other live task may have this key. `knows_key`: memory has the key, or a look-up found no live task on the key.
     pub(super) fn identified(&mut self, now: Now, call: CallId, command: Identified, knows_key: bool) {
         let Some(slot) = self.residence.by_id(command.id()) else {
-            // The task is not in memory, or left it while its key was looked up.
+            // The task is not in memory, or was evicted while its key was looked up.
             return self.reads.want(Purpose::Id(call, command));
         };
         let entry = self.residence.get(slot);
@@ -66,10 +66,10 @@ impl Engine {
         self.tasks(now).run_identified(call, &command, slot);
     }
 
-    /// Looks at every schedule that changed in this step, and makes the tasks of its instants.
+    /// Looks at every schedule that changed in this step, and makes the tasks of the instants that have come.
     pub(super) fn make_occurrences(&mut self, now: Now) {
         loop {
-            // While the engine stops, no schedule goes on. But an instant that the input brought becomes a task.
+            // An engine that stops looks at no schedule. But the instants that this input has already brought still become tasks.
             self.make_waiting(now);
             if !self.recurrence.go_on(&self.ledger) {
                 return;
@@ -77,8 +77,8 @@ impl Engine {
         }
     }
 
-    /// Makes tasks of the instants that wait for one. Instants that have come by now go before the input of this step, as everything due
-    /// does.
+    /// Makes the tasks of the instants that wait for a task. Instants that have come by now are handled before the input of this step, as
+    /// are all due tasks.
     pub(super) fn make_waiting(&mut self, now: Now) {
         while let Some((schedule, at)) = self.recurrence.pop_to_make() {
             let key = occurrence_key(&schedule.1, at);

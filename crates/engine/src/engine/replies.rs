@@ -1,4 +1,4 @@
-//! The store's replies, given to the calls and parts that wait for them.
+//! Gives the store's replies to the calls and to the parts of the engine that wait for them.
 
 use std::sync::Arc;
 
@@ -43,7 +43,8 @@ impl Engine {
         self.ledger.end_failing(out);
     }
 
-    /// The store failed to do what `request` asked. The calls that waited for this request are told so.
+    /// Handles a request that the store failed to do. If the request is the commit in flight, the engine fails at once. If the request is a
+    /// read, the engine fails after the commit in flight, and the calls that waited for the read are refused.
     fn request_failed(&mut self, now: Now, request: RequestId, why: &str) {
         if self.ledger.is_in_flight(request) {
             return self.ledger.fail(why);
@@ -64,7 +65,7 @@ impl Engine {
         self.end_read(now, request);
     }
 
-    /// Ends a read that is dealt out completely. Tasks that were in memory for this read alone leave.
+    /// Ends a read after all of its results are used. Evicts the entries that only this read kept in memory.
     fn end_read(&mut self, now: Now, request: RequestId) {
         self.residence.end_read(request);
         self.tasks(now).evict_unpinned();
@@ -93,7 +94,8 @@ impl Engine {
         self.tasks(now).evict_unpinned();
     }
 
-    /// Takes the tasks of a page into memory. Returns whether all of them stay there, so that the scan goes on.
+    /// Takes the tasks of a page into memory, up to the first task that need not be in memory. Returns whether all tasks of the page stay
+    /// in memory, so that the scan goes on.
     fn load_page(&mut self, now: Now, page: Page) -> bool {
         let mut tasks = self.tasks(now);
         page.tasks.into_iter().all(|task| {
@@ -107,10 +109,10 @@ impl Engine {
         })
     }
 
-    /// Deals out the results of a look-up.
+    /// Gives each result of a look-up to the call or the part that asked for the result.
     fn looked_up(&mut self, now: Now, request: RequestId, found: Vec<Found>) {
-        // The read stays under way until all results are dealt out. Otherwise the first result could make an entry leave memory that knows
-        // a task better than the last result does.
+        // The read stays under way until all results are used. Otherwise the first result could evict an entry that is newer than the last
+        // result. The last result would then bring the older record of this task into memory.
         let (questions, purposes) = self.reads.take_looked_up(request).expect("a look-up is answered once");
         assert_eq!(questions, found.len(), "one find for each question");
         let mut found = found.into_iter();
@@ -140,8 +142,8 @@ impl Engine {
         self.end_read(now, request);
     }
 
-    /// The store failed to answer this look-up, and so the engine has failed. Calls that waited for the look-up had no effect, except that
-    /// other tokens of a call may have been decided.
+    /// Ends a look-up that the store failed to answer; the engine has failed or is about to. The calls that waited for the look-up had no
+    /// effect. One exception: other tokens of such a call may have been decided before.
     fn look_up_failed(&mut self, now: Now, purposes: Vec<Purpose>, why: &Arc<str>) {
         let read_only = || Unavailable::ReadOnly { why: Arc::clone(why) };
         for purpose in purposes {
@@ -188,7 +190,8 @@ impl Engine {
         }
     }
 
-    /// Takes the store's record of a stub. The record is ignored if a command has met that stub before.
+    /// Takes the store's record of a stub into memory. Ignores the record if the line does not have the stub any more, for example because
+    /// a command has loaded the task before.
     fn head_found(&mut self, now: Now, fetch: Fetch, found: Found) {
         if !self.dispatch.fetched(fetch) {
             return;

@@ -1,4 +1,4 @@
-//! [`WriteBatch`]: the changes of the next commit, collected while another commit is in flight.
+//! [`WriteBatch`]: collects the changes of the next commits, also while a commit is in flight.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
@@ -12,44 +12,44 @@ use crate::state::EngineState;
 use crate::task::{Body, Task};
 use crate::time::Seq;
 
-/// A closed batch on its way to the store.
+/// A sealed batch, to which nothing more is added.
 #[derive(Debug)]
 pub(super) struct SealedBatch {
     pub(super) batch: Batch,
-    /// The entries that the batch touches, once for each effect.
+    /// The entries that the batch touches, one for each effect on a task.
     pub(super) slots: Vec<Slot>,
-    /// The last change in it.
+    /// The seq of the last change in the batch.
     pub(super) seq: Seq,
-    /// The growth that the batch brings (bytes), as estimated when the room was checked.
+    /// The growth that the batch brings (bytes), as estimated when the room was taken.
     pub(super) growth: u64,
 }
 
 impl SealedBatch {
-    /// An empty commit. Its reply only says how much room there is.
+    /// Makes an empty batch. Its commit changes nothing; the reply tells how much room the store has.
     pub(super) fn nothing(durable: Seq) -> Self {
         Self { batch: Batch::default(), slots: Vec::new(), seq: durable, growth: 0 }
     }
 }
 
-/// Where the effect of a task stands: the number of a batch, and the index in it.
+/// Where the effect on a task stands: the number of a batch, and the index of the effect in the batch.
 pub(crate) type BatchSlot = (u64, u32);
 
-/// Collects effects, one for each task, into batches.
+/// Collects changes into batches. A batch has at most one effect on each task.
 #[derive(Debug, Default)]
 pub(super) struct WriteBatch {
-    /// Counts the batches, so that an entry can tell whether its effect is in this one.
+    /// The number of the current batch. By this number an entry can tell whether its effect is in the current batch.
     number: u64,
     batch: Batch,
-    /// Where each rule stands in the batch.
+    /// The index of each rule in the batch.
     rules_at: BTreeMap<RuleName, usize>,
     slots: Vec<Slot>,
     bytes: u64,
     growth: u64,
     note_time: bool,
     sealed: VecDeque<SealedBatch>,
-    /// Growth in the sealed batches.
+    /// The growth of all sealed batches that were not handed to the store (bytes).
     growth_sealed: u64,
-    /// A batch is closed at this many effects, or at this many bytes.
+    /// The batch is full at this many effects, or at this many bytes.
     effects_max: usize,
     bytes_max: u64,
 }
@@ -59,13 +59,13 @@ impl WriteBatch {
         Self { effects_max: bounds.batch_effects, bytes_max: bounds.batch_bytes, ..Self::default() }
     }
 
-    /// Whether an effect stands in a batch that is closed.
+    /// Whether an effect stands in a sealed batch.
     pub(super) fn is_sealed(&self, (number, _): BatchSlot) -> bool {
         number < self.number
     }
 
-    /// Adds the effect on the task in `slot`. It replaces the earlier effect on the task in this batch, found at `batch_slot`. Returns where
-    /// the effect stands now.
+    /// Adds the effect on the task in `slot`. If `batch_slot` is in the current batch, the new effect replaces the effect that stands
+    /// there. Returns where the new effect stands.
     pub(super) fn push(
         &mut self,
         slot: Slot,
@@ -94,7 +94,7 @@ impl WriteBatch {
         self.batch.state = Some(state);
     }
 
-    /// Adds the change of a rule. It replaces an earlier change of the rule in this batch.
+    /// Adds a change of a rule. The change replaces an earlier change of the same rule in this batch.
     pub(super) fn push_rule(&mut self, (name, rule): RuleEffect) {
         self.bytes += rule_bytes(&name, rule.as_deref());
         match self.rules_at.entry(name) {
@@ -118,7 +118,7 @@ impl WriteBatch {
         self.growth += bytes;
     }
 
-    /// Growth that no commit has covered yet.
+    /// Returns the growth of all batches that were not handed to the store (bytes).
     pub(super) fn growth(&self) -> u64 {
         self.growth + self.growth_sealed
     }
@@ -133,7 +133,7 @@ impl WriteBatch {
         effects.is_empty() && state.is_none() && rules.is_empty() && !self.note_time
     }
 
-    /// Closes the batch. Its last change is `seq`.
+    /// Seals the batch, and begins a new one. `seq`: the last change in the batch. Does nothing if the batch is empty.
     pub(super) fn seal(&mut self, seq: Seq) {
         if self.is_empty() {
             return;
@@ -152,14 +152,14 @@ impl WriteBatch {
         self.note_time = false;
     }
 
-    /// The oldest closed batch.
+    /// Takes out the oldest sealed batch.
     pub(super) fn next_sealed(&mut self) -> Option<SealedBatch> {
         let sealed = self.sealed.pop_front()?;
         self.growth_sealed -= sealed.growth;
         Some(sealed)
     }
 
-    /// Whether more than one batch waits.
+    /// Whether more than one sealed batch waits for its commit.
     pub(super) fn has_backlog(&self) -> bool {
         self.sealed.len() > 1
     }
@@ -169,10 +169,10 @@ impl WriteBatch {
     }
 }
 
-/// Bytes that each effect takes in the store beside its texts and its payload, about.
+/// What each effect takes in the store beside its texts and its payload (bytes, about).
 const FIXED_BYTES: usize = 192;
 
-/// Bytes that an effect adds to the store, about.
+/// Returns how much an effect adds to the store (bytes, about).
 fn bytes_of(effect: &TaskEffect) -> u64 {
     match effect {
         TaskEffect::Stored { task, body_known } => task_bytes(task, *body_known),
@@ -193,13 +193,13 @@ fn rule_bytes(name: &RuleName, rule: Option<&Rule>) -> u64 {
     }
 }
 
-/// Bytes that the record of a schedule takes, about, without the instants that wait.
+/// Returns the size of the record of a schedule, without the instants that wait (bytes, about).
 pub(crate) fn schedule_bytes(id: &ScheduleId, record: &ScheduleRecord) -> u64 {
     let texts = id.0.as_str().len() + id.1.as_str().len() + record.schedule.text_bytes();
     (FIXED_BYTES + texts) as u64
 }
 
-/// Bytes that the record of a task adds to the store, about.
+/// Returns how much the record of a task adds to the store (bytes, about). `body_known`: the store already has the body.
 pub(crate) fn task_bytes(task: &Task, body_known: bool) -> u64 {
     let body = if body_known { 0 } else { body_bytes(&task.body) };
     let extra = task.extra.as_ref().map_or(0, |extra| 96 + extra.text_bytes());

@@ -1,4 +1,4 @@
-//! Batches go to the store, one at a time, and their outcome comes back.
+//! Sends batches to the store, one at a time, and takes in the outcome of each.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::seam::{Request, RequestId};
 use crate::slot::Slot;
 use crate::time::{Now, Seq};
 
-/// The one commit on its way.
+/// The commit that the store has not answered yet. There is at most one.
 #[derive(Debug)]
 pub(super) struct InFlight {
     request: RequestId,
@@ -19,12 +19,13 @@ pub(super) struct InFlight {
 }
 
 impl Ledger {
-    /// Closes the current batch.
+    /// Seals the current batch.
     pub(crate) fn seal(&mut self) {
         self.batch.seal(self.applied);
     }
 
-    /// Hands the next batch over, unless one is in flight.
+    /// Sends the oldest sealed batch to the store, unless a commit is in flight. Seals the current batch before. With nothing to commit,
+    /// sends an empty batch if the store is to be asked for its room.
     pub(crate) fn commit(&mut self, now: Now, out: &mut Vec<Effect>) {
         if self.in_flight.is_some() || !self.takes_changes() {
             return;
@@ -48,8 +49,8 @@ impl Ledger {
         self.in_flight.as_ref().is_some_and(|commit| commit.request == request)
     }
 
-    /// The commit in flight is durable. `room`: as in [`Reply::Done`](crate::Reply::Done). Returns the tasks that the commit touched, once
-    /// for each batch that has an effect of them.
+    /// Notes that the commit in flight is durable. `room`: as in [`Reply::Done`](crate::Reply::Done) (bytes). Returns the entries that the
+    /// commit touched, one for each effect on a task.
     pub(crate) fn committed(&mut self, now: Now, request: RequestId, room: u64) -> Vec<Slot> {
         let done = self.in_flight.take().expect("only a commit in flight is answered");
         assert_eq!(done.request, request, "commits are answered one by one");
@@ -59,7 +60,7 @@ impl Ledger {
         done.slots
     }
 
-    /// Lets a failure take effect that was held back until the commit in flight had its outcome. The answers that rest on that commit leave
+    /// Fails the ledger if a failure was held back until the commit in flight had its outcome. The answers that wait for this commit leave
     /// first.
     pub(crate) fn end_failing(&mut self, out: &mut Vec<Effect>) {
         if let Some(why) = self.failing.take() {
@@ -68,7 +69,7 @@ impl Ledger {
         }
     }
 
-    /// Fails the ledger, but only after the commit in flight has its outcome.
+    /// Fails the ledger at once, or after the outcome of the commit in flight if there is one.
     pub(crate) fn fail_after_commit(&mut self, why: &str) {
         if self.in_flight.is_some() {
             self.failing.get_or_insert_with(|| why.into());
@@ -77,14 +78,16 @@ impl Ledger {
         }
     }
 
-    /// The store failed by itself. If a commit is in flight, its reply comes first and says that the store failed.
+    /// Fails the ledger, because the store failed by itself. While a commit is in flight, does nothing: the reply to the commit comes
+    /// first, and tells that the store failed.
     pub(crate) fn store_failed(&mut self, why: &str) {
         if self.in_flight.is_none() {
             self.fail(why);
         }
     }
 
-    /// The store takes no commit any more. The answers that wait for a commit have an unknown outcome, and nothing is changed from now on.
+    /// Fails the ledger: the store takes no commit any more, and the engine changes nothing from now on. Each answer that waits for a
+    /// commit is replaced by [`Unavailable::Indeterminate`], because its outcome is unknown.
     pub(crate) fn fail(&mut self, why: &str) {
         if self.failed.is_some() {
             return;

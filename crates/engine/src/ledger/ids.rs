@@ -1,27 +1,28 @@
-//! The ids of the shard's own tasks: which id comes next, and which ids owners use as keys.
+//! [`OwnIds`]: the ids of the shard's own tasks. Keeps which id comes next, and which ids may be in use as keys of owners.
 
 use super::Ledger;
 use crate::name::Key;
 use crate::shard::ShardId;
 use crate::state::EngineState;
 
-/// If a shard keeps ids of another store, all its own ids begin at a multiple of this. So a counter that is such a multiple says that none
-/// of the shard's own ids was given out since, also after a restart. Otherwise the counter is never a multiple.
+/// If a shard keeps ids of another store, its own ids begin at a multiple of this number. So a stored counter that is such a multiple means
+/// that the shard has given out none of its own ids since the other ids were laid aside, also after a restart. In all other cases the
+/// counter is never a multiple of this number.
 const IDS_ASIDE: u64 = 1 << 20;
-/// 2^52. Only ids of another store below this are laid aside. The shard's own ids begin behind them and have to stay far below 2^53, the
-/// limit up to which all readers of JSON agree about numbers.
+/// 2^52. Only ids of another store below this number can be laid aside. The shard's own ids begin behind the ids that are laid aside. All
+/// ids have to stay far below 2^53, because not every JSON reader is exact for larger numbers.
 const IDS_ASIDE_MAX: u64 = 1 << 52;
 
-/// Which ids were given out, and which belong to another store.
+/// The ids that were given out, and the ids that belong to another store.
 #[derive(Debug)]
 pub(crate) struct OwnIds {
     shard: ShardId,
     next: u64,
-    /// Ids below this one belong to another store, and none of them is given out; 0: all ids are this shard's own.
+    /// Ids below this number belong to another store, and the shard gives none of them out. 0: all ids are the shard's own.
     aside: u64,
-    /// The part that the store keeps.
+    /// The part that the store keeps too.
     state: EngineState,
-    /// Ids are reserved in blocks of this size.
+    /// How many numbers are reserved at a time. Only some of these numbers are ids of this shard; the others are ids of other shards.
     block: u64,
 }
 
@@ -37,34 +38,36 @@ impl OwnIds {
         }
     }
 
-    /// All ids that were given out are below this one.
+    /// Returns the id that comes next. All ids that were given out are below it.
     pub(crate) fn below(&self) -> u64 {
         self.next
     }
 
-    /// Whether an owner may use the decimal of this id as a key.
+    /// Whether an owner may have used the decimal form of this id as a key: an owner used a number that has as many binary digits as this
+    /// id.
     pub(crate) fn may_be_key(&self, id: u64) -> bool {
         self.state.own_numbers.has(id)
     }
 
-    /// Whether a task of another store may keep this id.
+    /// Whether a task from another store may keep this id.
     pub(crate) fn is_aside(&self, id: u64) -> bool {
         (1..self.aside).contains(&id) && self.shard.has_id(id)
     }
 
-    /// Takes the next id.
+    /// Takes the next id, and reserves a new block of ids if needed.
     fn take(&mut self) -> u64 {
         let id = self.next;
         self.next = self.shard.id_after(id);
         if self.next > self.state.ids_reserved {
             let reserved = self.next + self.block;
-            // A multiple would say that none of these ids was given out.
+            // `ids_reserved` must not be a multiple of `IDS_ASIDE`. After a restart a multiple would mean that none of these ids was given
+            // out.
             self.state.ids_reserved = reserved + u64::from(reserved.is_multiple_of(IDS_ASIDE));
         }
         id
     }
 
-    /// Notes an owner's key, if it is the decimal of an id that is still to be given out.
+    /// Notes a key that an owner chose, if the key is the decimal form of an id that the shard may still give out.
     fn note_key(&mut self, key: &Key) {
         let Ok(number) = key.as_str().parse() else { return };
         if number >= self.next && Key::from_id(number) == *key {
@@ -72,7 +75,8 @@ impl OwnIds {
         }
     }
 
-    /// Lays the ids below this one aside; `false`: that is not possible any more.
+    /// Lays the ids below `below` aside for tasks of another store. Returns `false` if the shard has already reserved ids, or `below` is
+    /// too high.
     fn lay_aside(&mut self, below: u64) -> bool {
         if self.state.ids_reserved > 0 || below > IDS_ASIDE_MAX {
             return false;
@@ -90,19 +94,19 @@ impl Ledger {
         self.with_ids(OwnIds::take)
     }
 
-    /// An owner has chosen this key. If it is the decimal of an id that is still to be given out, a task that comes without a key may get
-    /// this id only after a look-up.
+    /// Notes that an owner has chosen this key. If the key is the decimal form of an id that the shard may still give out, this id later
+    /// needs a look-up before a task without a key can get it.
     pub(crate) fn note_owners_key(&mut self, key: &Key) {
         self.with_ids(|ids| ids.note_key(key));
     }
 
-    /// Whether tasks of another store keep ids below this one. In a shard that never had a task these ids are laid aside now, and its own
-    /// ids begin behind them.
+    /// Whether tasks from another store may keep their ids. If the shard has not reserved any id yet, lays the ids below `below` aside; the
+    /// shard's own ids then begin behind them.
     pub(crate) fn keeps_ids(&mut self, below: u64) -> bool {
         self.ids.aside > 0 || self.with_ids(|ids| ids.lay_aside(below))
     }
 
-    /// Changes the ids. If the part that the store keeps has changed, the next commit writes it down.
+    /// Changes the ids. If the part that the store keeps has changed, the next commit writes this part.
     fn with_ids<T>(&mut self, change: impl FnOnce(&mut OwnIds) -> T) -> T {
         let before = self.ids.state;
         let done = change(&mut self.ids);

@@ -1,44 +1,44 @@
-//! Room in the store: whether there is enough of it, and when to ask for more.
+//! The room in the store: whether there is enough of it, and how often to ask the store.
 
 use super::Ledger;
 use crate::calls::Unavailable;
 use crate::time::Now;
 
-/// With less room than this (bytes) in the store, time neither changes nor makes a task: tasks that expired and instants of schedules wait.
+/// With less room than this (bytes), time alone changes no task and makes none: expired tasks and instants of schedules wait.
 pub(crate) const ROOM_MIN: u64 = 1 << 20;
 
-/// With less room than this (bytes) a shortage goes on, so that it does not begin and end with every commit.
+/// A shortage ends only at this much room (bytes). So a shortage does not begin and end with every commit.
 const ROOM_LOW: u64 = 4 * ROOM_MIN;
-/// With less room than this (bytes) the engine wants to be told when there is more. The calls of one turn need less in sum: all of them are
-/// in memory, and a driver bounds that. So no call is refused for lack of room that has come back meanwhile.
+/// With less room than this (bytes), the store is asked for its room once a second. The calls of one turn need less than this in sum,
+/// because all of them are in memory and a driver bounds them. So the room is up to date before a call could be refused.
 const ROOM_WATCHED: u64 = 1 << 30;
-/// A call that was refused keeps a shortage on for this long (ms), if the room is not enough for it.
+/// A refused call keeps a shortage on for this long (ms), if the room is still less than the call needed.
 const REFUSED_MS: u64 = 5 * 60 * 1_000;
 
-/// Whether growth is refused.
+/// Whether the store is short of room, and for which refused calls.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 struct Shortage {
-    /// Growth is refused, or the next growth may be.
+    /// Whether growth is refused, or may be refused soon.
     is_on: bool,
-    /// The largest need that was refused since the shortage began (bytes).
+    /// The largest growth that was refused since the shortage began (bytes).
     refused: u64,
-    /// When the store first told its room after the last refusal (monotonic ms); `None`: it has not told it since.
+    /// When the store first reported its room after the last refusal (monotonic ms). `None`: there was no report since that refusal.
     refused_ms: Option<u64>,
 }
 
 impl Shortage {
-    /// A call needed this many bytes, and there was less room.
+    /// Notes that a call was refused, because it needed this much room (bytes) and there was less.
     fn refused(&mut self, needed: u64) {
         self.is_on = true;
         self.refused = self.refused.max(needed);
         self.refused_ms = None;
     }
 
-    /// The store said how much room there is (bytes).
+    /// Notes how much room there is (bytes). Begins a shortage if there is very little room, and ends the shortage if there is enough.
     fn reported(&mut self, room: u64, now: Now) {
         let now_ms = now.mono_ns / 1_000_000;
         let since_ms = *self.refused_ms.get_or_insert(now_ms);
-        // A single call with a very large need does not keep the shortage on for ever.
+        // One call that needs very much must not keep the shortage on for ever.
         if now_ms.saturating_sub(since_ms) >= REFUSED_MS {
             self.refused = 0;
         }
@@ -50,21 +50,21 @@ impl Shortage {
     }
 }
 
-/// How often the store is to be asked for its room.
+/// How often the driver has to give [`Input::LookForRoom`](crate::Input::LookForRoom), so that the engine asks the store for its room.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum RoomPace {
-    /// Once a second: there is room for the next calls, but not for very much growth.
+    /// Once a second: there is room for the next calls, but not for much growth.
     Slow,
-    /// Several times a second: growth is refused, or may be with the next call.
+    /// Several times a second: growth is refused, or the next call may be refused.
     Fast,
 }
 
-/// How much growth the store can take, as far as it has said.
+/// The room in the store, according to its last report.
 #[derive(Debug)]
 pub(crate) struct Room {
-    /// Bytes, without the growth of the batches that are not on their way.
+    /// The bytes by which the store may still grow. Batches that were not handed to the store are not subtracted.
     left: u64,
-    /// The next turn asks how much there is now.
+    /// Whether the next commit asks the store for its room, even if there is nothing to commit.
     asks: bool,
     shortage: Shortage,
 }
@@ -74,17 +74,18 @@ impl Room {
         Self { left, asks: false, shortage: Shortage::default() }
     }
 
-    /// Whether the store is to be asked with this commit.
+    /// Returns whether the next commit has to ask the store for its room. After this call the answer is no, until the question is asked for
+    /// again.
     pub(super) fn take_question(&mut self) -> bool {
         core::mem::take(&mut self.asks)
     }
 
-    /// A commit that brings this growth (bytes) is on its way.
+    /// Subtracts the growth of a commit (bytes) that is being sent to the store.
     pub(super) fn reserve(&mut self, growth: u64) {
         self.left = self.left.saturating_sub(growth);
     }
 
-    /// The store said how much room there is. `growth`: the growth that waits for later commits. Both in bytes.
+    /// Takes in the room that the store has reported. `growth`: the growth of the batches that wait for later commits. Both in bytes.
     pub(super) fn reported(&mut self, left: u64, growth: u64, now: Now) {
         self.left = left;
         self.shortage.reported(left.saturating_sub(growth), now);
@@ -92,19 +93,19 @@ impl Room {
 }
 
 impl Ledger {
-    /// The room that growth may still take (bytes), as far as the store has said.
+    /// Returns how many bytes of room are left for growth, according to the last report of the store.
     pub(crate) fn room_left(&self) -> u64 {
         self.room.left.saturating_sub(self.batch.growth())
     }
 
-    /// Takes room for growth (bytes).
+    /// Takes room for `needed` bytes of growth.
     ///
     /// # Errors
-    /// [`Unavailable::Full`]: there is less room.
+    /// [`Unavailable::Full`]: less room is left. The call is noted as refused, and the next turn asks the store for its room.
     pub(crate) fn take_room(&mut self, needed: u64) -> Result<(), Unavailable> {
         let room = self.room_left();
         if needed > room {
-            // Space may have come back since the last commit said how much there is.
+            // The store may have more room by now than with the last commit.
             self.room.asks = true;
             self.room.shortage.refused(needed);
             return Err(Unavailable::Full { needed, room });
@@ -113,17 +114,18 @@ impl Ledger {
         Ok(())
     }
 
-    /// The next turn asks the store how much room there is.
+    /// Has the next turn ask the store for its room.
     pub(crate) fn ask_for_room(&mut self) {
         self.room.asks = true;
     }
 
-    /// The room that is left (bytes), while growth is refused or may be.
+    /// Returns the room that is left (bytes) while growth is refused or may be refused soon. `None`: there is no shortage.
     pub(crate) fn shortage(&self) -> Option<u64> {
         self.room.shortage.is_on.then(|| self.room_left())
     }
 
-    /// How often the store is to be asked for its room; `None`: there is enough, or it does not matter any more.
+    /// Returns how often the driver has to give [`Input::LookForRoom`](crate::Input::LookForRoom). `None`: there is enough room, or the
+    /// engine is stopping or takes no changes any more.
     pub(crate) fn room_pace(&self) -> Option<RoomPace> {
         if !self.takes_changes() || self.is_stopping() {
             return None;
@@ -159,7 +161,7 @@ mod tests {
         assert_eq!(shortage, Shortage::default());
     }
 
-    /// The case behind this test: one client that wanted far too much kept the server degraded for all others until a restart.
+    /// Guards against an old fault: one client that asked for far too much kept the server degraded for all others until a restart.
     #[test]
     fn a_call_that_is_too_big_is_forgotten_after_five_minutes() {
         let mut shortage = Shortage::default();

@@ -1,4 +1,4 @@
-//! [`Forecasts`]: how many tasks fall due when. The store counts them, part by part.
+//! [`Forecasts`]: calls that ask how many tasks fall due in each bucket of time. The store counts the tasks, in parts.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,19 +9,20 @@ use crate::ledger::Ledger;
 use crate::seam::{DueHistogram, Grid, Request, RequestId};
 use crate::time::{Now, Seq, Timestamp};
 
-/// Forecasts under way.
+/// The forecasts that are not answered yet.
 #[derive(Debug, Default)]
 pub(super) struct Forecasts {
-    /// Forecasts that wait until the store has all changes that had been applied when they came.
+    /// Forecasts that the store was not asked for yet. Each waits until the change `Seq` is durable: the last one applied when its call
+    /// came.
     waiting: VecDeque<(Seq, CallId, Forecast)>,
     asked: BTreeMap<RequestId, Counting>,
 }
 
-/// A forecast that is counted in parts.
+/// A forecast that the store is counting, in one or more parts.
 #[derive(Debug)]
 struct Counting {
     call: CallId,
-    /// The part that is still to be counted.
+    /// The tasks that are still to be counted.
     left: DueHistogram,
     counts: Vec<u64>,
     as_of: Seq,
@@ -39,12 +40,13 @@ impl Reads {
         self.forecasts.waiting.push_back((ledger.applied(), call, forecast));
     }
 
-    /// Takes the call of a forecast that the store failed to count; `None`: the request was no count.
+    /// Takes out the forecast that `request` asked for, because the store failed to count it. Returns the call; `None`: the request did not
+    /// ask for a forecast.
     pub(crate) fn take_forecast(&mut self, request: RequestId) -> Option<CallId> {
         self.forecasts.asked.remove(&request).map(|counting| counting.call)
     }
 
-    /// Asks the store for the forecasts that it can answer by now.
+    /// Asks the store for each forecast whose changes are durable. Once the store has failed, asks for all forecasts that wait.
     pub(crate) fn ask_forecasts(&mut self, ledger: &mut Ledger, now: Now, out: &mut Vec<Effect>) {
         let (durable, failed) = (ledger.durable(), ledger.has_failed());
         while let Some((_, call, forecast)) =
@@ -76,7 +78,8 @@ impl Reads {
         self.forecasts.asked.insert(id, counting);
     }
 
-    /// The store has counted a part. `counted`: how far it has counted, if there is another part.
+    /// Adds up the part that the store has counted. Then asks for the next part, or answers the call. `counted`: the instant up to which
+    /// tasks are counted; `None`: all tasks are counted.
     pub(crate) fn counted(
         &mut self,
         ledger: &mut Ledger,
@@ -93,7 +96,7 @@ impl Reads {
                 counting.left.after = counted;
                 self.count_on(ledger, counting, out);
             }
-            // A stop does not wait for the rest of a long forecast.
+            // The engine is stopping. A long forecast must not delay the stop, so its rest is not counted.
             Some(_) => ledger.answer(counting.call, Answer::Forecast(Err(Unavailable::Closed))),
             None => {
                 let Counting { call, left, counts, as_of } = counting;

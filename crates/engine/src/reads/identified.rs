@@ -1,9 +1,9 @@
-//! [`Identified`]: a command on the task that has an id, in any queue and with any key.
+//! [`Identified`]: a command that names its task by the id, whatever the queue and the key of the task are.
 
 use crate::calls::{Act, Answer, ById, ByIdError, Command, Redrive, RedriveError};
 use crate::task::Task;
 
-/// A command on the task that has an id.
+/// A command that names its task by the id.
 #[derive(Clone, Debug)]
 pub(crate) enum Identified {
     Redrive(Redrive),
@@ -18,7 +18,8 @@ impl Identified {
         }
     }
 
-    /// Whether this task, which has the id, is the one that is meant.
+    /// Whether `task`, which has the id of the command, meets the other conditions of the command. A redrive wants a dead task of its
+    /// queue. A `ById` may want a queue prefix and a version.
     pub(crate) fn means(&self, task: &Task) -> bool {
         match self {
             Self::Redrive(redrive) => task.dead().is_some() && task.queue == redrive.queue,
@@ -38,7 +39,7 @@ impl Identified {
         }
     }
 
-    /// The answer if no task has the id.
+    /// Returns the answer to the command if no task has the id and meets the conditions.
     pub(crate) fn not_found(&self) -> Answer {
         match self {
             Self::Redrive(_) => Answer::Redrive(Err(RedriveError::NotFound)),

@@ -1,4 +1,4 @@
-//! [`Keyed`]: a command on one key, which waits until memory or the store knows the key.
+//! [`Keyed`]: a command on one key. The command waits until a task of the key is in memory, or the store has answered a look-up of the key.
 
 use super::identified::Identified;
 use crate::calls::{Answer, ByKey, Cancel, Command, Get, ImportSchedule, Patch, Put, Unavailable};
@@ -11,7 +11,7 @@ use crate::time::Timestamp;
 pub(crate) struct NamedPut {
     pub(crate) put: Put,
     pub(crate) key: Key,
-    /// The id of a put without a key, which was taken already.
+    /// The id for the task of a put without a key; the key is this id in decimal. `None`: the put has a key.
     pub(crate) id: Option<u64>,
 }
 
@@ -23,18 +23,18 @@ pub(crate) enum Keyed {
     Patch(Patch),
     Cancel(Cancel),
     ByKey(ByKey),
-    /// A dead task that is to live again.
+    /// A command that names a dead task by its id and makes it live again. The key of the task has to be looked up first.
     Identified {
         command: Identified,
         /// The queue and the key of the task.
         place: (QueueName, Key),
     },
-    /// A schedule that is imported. The import waits for the task of this key.
+    /// The import of a schedule. `key` is the key of its running task, which has to be looked up first.
     ImportSchedule {
         import: ImportSchedule,
         key: Key,
     },
-    /// A task is to be made for an instant of a schedule. No call asks for that.
+    /// A task that is to be made for an instant of a schedule. No call asks for this task, so no call is answered.
     Occurrence {
         schedule: ScheduleId,
         key: Key,
@@ -56,7 +56,7 @@ impl Keyed {
         }
     }
 
-    /// The answer that only says why the command was not done; `None`: no call asked for it.
+    /// Returns the answer that the command was not done, and why; `None`: no call asked for the command.
     pub(crate) fn unavailable(self, why: Unavailable) -> Option<Answer> {
         let command = match self {
             Self::Put(named) => Command::Put(named.put),

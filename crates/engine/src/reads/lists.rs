@@ -1,4 +1,4 @@
-//! [`Lists`]: pages of live tasks, read from the store.
+//! [`Lists`]: calls for pages of tasks, live and dead. The store reads the pages.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -13,15 +13,15 @@ use crate::seam::{DueKey, Filter, Request, RequestId};
 use crate::task::{BURIED_FROM, Death};
 use crate::time::{Now, Seq, Timestamp};
 
-/// Lists under way.
+/// The lists that are not answered yet.
 #[derive(Debug, Default)]
 pub(super) struct Lists {
-    /// Lists that wait until the store has all changes that had been applied when they came.
+    /// Lists that the store was not asked for yet. Each waits until the change `Seq` is durable: the last one applied when its call came.
     waiting: VecDeque<(Seq, CallId, Listing)>,
     asked: BTreeMap<RequestId, (CallId, Listing)>,
 }
 
-/// The tasks that a list is about.
+/// A call for a page of tasks: of one queue, or of all queues.
 #[derive(Debug)]
 pub(crate) enum Listing {
     /// The tasks of one queue that a filter finds.
@@ -40,7 +40,7 @@ impl Listing {
 }
 
 impl List {
-    /// The part of this span of due times that the list asks for, both ends included.
+    /// Returns the part of the due times from `from` to `to` that the filter of the list asks for. Both ends are included.
     fn span(&self, from: Timestamp, to: Timestamp) -> (Timestamp, Timestamp) {
         let TaskFilter { due_from, due_to, .. } = self.filter;
         (due_from.map_or(from, |wanted| wanted.max(from)), due_to.map_or(to, |wanted| wanted.min(to)))
@@ -59,8 +59,8 @@ impl Reads {
         self.lists.waiting.push_back((ledger.applied(), call, list));
     }
 
-    /// Asks the store for the lists that it can answer by now. Tasks that are due have to be in memory before, or a list would call them
-    /// scheduled after their time.
+    /// Asks the store for each list whose changes are durable, and answers a list that is past this shard with an empty page. Does nothing
+    /// until the due tasks are in memory or a scan has failed: otherwise a list would show a due task as scheduled.
     pub(crate) fn scan_lists(
         &mut self,
         ledger: &mut Ledger,
@@ -92,18 +92,19 @@ impl Reads {
         }
     }
 
-    /// Takes the list that this request asked for, because the store has answered it; `None`: the request asked for something else.
+    /// Takes out the list that `request` asked for, because the store has answered or has failed; `None`: the request did not ask for a
+    /// list.
     pub(crate) fn take_list(&mut self, request: RequestId) -> Option<(CallId, Listing)> {
         self.lists.asked.remove(&request)
     }
 }
 
-/// The place behind which a page of this shard begins; `None`: the list is past the shard.
+/// Returns the due key behind which the page of this shard begins; `None`: the cursor `after` is past this shard.
 fn place_after(ledger: &Ledger, after: Option<TaskCursor>) -> Option<DueKey> {
     after.unwrap_or(TaskCursor::START).place_in(ledger.ownership().shard.number())
 }
 
-/// The request to the store for a list of one queue; `None`: the list is past this shard.
+/// Returns the request to the store for a list of one queue; `None`: the cursor of the list is past this shard.
 fn scan_of(
     ledger: &Ledger,
     residence: &Residence,
@@ -111,18 +112,20 @@ fn scan_of(
     now: Now,
     list: &List,
 ) -> Option<Request> {
-    // A ready or leased task is due by the latest time seen; a scheduled task is due later than now.
+    // A ready or leased task is due at the latest time seen or earlier. A scheduled task is due later than now.
     let latest = residence.latest_seen().unwrap_or(now.wall);
     let dead = list.filter.state == Some(State::Dead);
     let (due_from, due_to) = match list.filter.state {
-        // The tasks that workers gave up are forgotten after all other dead tasks.
+        // A buried task has a `due_at` of at least `BURIED_FROM`, which is later than the `due_at` of all other dead tasks.
         Some(State::Dead) if list.filter.why == Some(Death::Buried) => (BURIED_FROM, Timestamp::MAX),
-        // For a dead task the store knows the instant at which it is forgotten, not its due time.
+        // The `due_at` of a dead task is the instant at which the task is forgotten. So the store cannot filter dead tasks by their due
+        // times.
         Some(State::Dead) => (Timestamp::EPOCH, Timestamp::MAX),
         None => list.span(Timestamp::EPOCH, Timestamp::MAX),
         Some(State::Scheduled) => list.span(now.wall.saturating_plus_ms(1), Timestamp::MAX),
         Some(State::Ready | State::Leased) => {
-            // A task may be due later, if it was leased over a restart and the clock has gone back since.
+            // A leased or ready task may be due later than the latest time seen: its lease went on over a restart, and the wall clock
+            // stepped back.
             let ready = dispatch.last_due(&list.queue);
             let leased = dispatch.leases().slots().map(|slot| residence.task(slot).due_at);
             let held = leased.chain(ready).max();

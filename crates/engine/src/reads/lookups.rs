@@ -14,18 +14,19 @@ use crate::name::{Key, QueueName};
 use crate::residence::Residence;
 use crate::seam::{Request, RequestId, Wanted};
 
-/// Why something is looked up.
+/// The reason of a look-up, with the call or the task that needs the result.
 #[derive(Debug)]
 pub(crate) enum Purpose {
     Key(QueueName, Key),
-    /// The tasks of some tokens of a call.
+    /// The tasks of those tokens of a call whose tasks are not in memory.
     Tokens(CallId, TokenCall),
     Head(Fetch),
     /// A task that a command names by its id.
     Id(CallId, Identified),
-    /// The task of a stub that expired in this queue, or is to be forgotten (`None`).
+    /// The record of a stub, by the id of its task. With a queue: the stub expired in this queue. `None`: the stub's dead task is to be
+    /// forgotten.
     Overdue(u64, Option<QueueName>),
-    /// The keys of an import, and its ids if tasks keep them.
+    /// The keys of all tasks of an import, and also their ids if the tasks keep their ids.
     Import {
         call: CallId,
         import: ImportTasks,
@@ -33,16 +34,16 @@ pub(crate) enum Purpose {
     },
 }
 
-/// The look-ups under way, and the commands that wait for them.
+/// The look-ups that are wanted or under way, and the commands that wait for the results.
 #[derive(Debug, Default)]
 pub(super) struct Lookups {
-    /// Commands that are held back, by key, in the order in which they came.
+    /// Commands that wait for the look-up of their key, by key, in the order in which they came.
     waiting: BTreeMap<(QueueName, Key), VecDeque<(CallId, Keyed)>>,
     /// The look-ups that go out at the end of the turn.
     wanted: Vec<Purpose>,
-    /// The look-ups under way, each with the number of its questions.
+    /// The look-ups that the store has not answered yet, each with the number of its questions.
     asked: BTreeMap<RequestId, (usize, Vec<Purpose>)>,
-    /// How many records of expired or forgotten stubs are being fetched.
+    /// The number of records that are being fetched for stubs that expired or are to be forgotten.
     overdue: usize,
 }
 
@@ -58,7 +59,7 @@ impl Reads {
         self.lookups.waiting.contains_key(place)
     }
 
-    /// A command waits for its key, which is looked up.
+    /// Lets a command wait for a look-up of its key. Asks for the look-up, unless an earlier command waits for the same key.
     pub(crate) fn wait_for_key(&mut self, call: CallId, command: Keyed) {
         let place = command.place();
         if let Some(waiting) = self.lookups.waiting.get_mut(&place) {
@@ -68,17 +69,18 @@ impl Reads {
         self.lookups.waiting.insert(place, VecDeque::from([(call, command)]));
     }
 
-    /// The commands that have waited for this key, in the order they came.
+    /// Takes out the commands that waited for this key, in the order in which they came.
     pub(crate) fn end_wait_for_key(&mut self, place: &(QueueName, Key)) -> VecDeque<(CallId, Keyed)> {
         self.lookups.waiting.remove(place).unwrap_or_default()
     }
 
-    /// Something is looked up at the end of the turn.
+    /// Adds a look-up, which goes to the store at the end of the turn.
     pub(crate) fn want(&mut self, purpose: Purpose) {
         self.lookups.wanted.push(purpose);
     }
 
-    /// Sends out the look-ups that the turn has collected.
+    /// Sends all look-ups of the turn to the store in one request, with the prefetch and the records of stubs that expired or are to be
+    /// forgotten.
     pub(crate) fn look_up(
         &mut self,
         ledger: &mut Ledger,
@@ -100,12 +102,14 @@ impl Reads {
         self.lookups.asked.insert(request, (questions, purposes));
     }
 
-    /// Asks for the records of stubs that expired or are to be forgotten, some at a time.
+    /// Adds look-ups for stubs that expired or are to be forgotten, while at most `overdue_max` of their records are being fetched. If no
+    /// change is taken any more, drops the list of these stubs.
     fn fetch_overdue(&mut self, ledger: &Ledger, residence: &mut Residence) {
         if !ledger.takes_changes() {
             return residence.clear_overdue();
         }
-        // The changes that these records lead to have to be written, too.
+        // Each record leads to a change that has to be written. So no record is fetched while more than one closed batch waits for its
+        // commit.
         while self.lookups.overdue < self.overdue_max
             && !ledger.has_backlog()
             && let Some((id, expired)) = residence.pop_overdue(ledger.room_left() >= ROOM_MIN)
@@ -115,20 +119,20 @@ impl Reads {
         }
     }
 
-    /// The record of a stub that expired or is to be forgotten is here, or cannot be had.
+    /// Notes that the fetch of one record has ended: the store has answered or failed. The stub had expired or was to be forgotten.
     pub(crate) fn end_overdue(&mut self) {
         self.lookups.overdue -= 1;
     }
 
-    /// Takes the look-ups of this request, because the store has answered it or failed to. Returns also how many questions they had; `None`:
-    /// the request was no look-up.
+    /// Takes out the look-ups of `request`, because the store has answered or has failed. Returns them and the number of their questions;
+    /// `None`: the request was no look-up.
     pub(crate) fn take_looked_up(&mut self, request: RequestId) -> Option<(usize, Vec<Purpose>)> {
         self.lookups.asked.remove(&request)
     }
 }
 
 impl Purpose {
-    /// Adds the questions to `wanted`. The store answers each of them, in this order.
+    /// Adds the questions of this look-up to `wanted`. The store answers the questions in the same order.
     fn want(&self, wanted: &mut Vec<Wanted>) {
         match self {
             Self::Key(queue, key) => wanted.push(Wanted::Key(queue.clone(), key.clone())),

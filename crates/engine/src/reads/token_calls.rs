@@ -13,19 +13,20 @@ pub(crate) enum Verb {
     Extend { lease_ms: Option<u64> },
 }
 
-/// A call with lease tokens, and what is known of them.
+/// A call with lease tokens, and the answers to its tokens so far.
 #[derive(Debug)]
 pub(crate) struct TokenCall {
     pub(crate) verb: Verb,
     pub(crate) queue: QueueName,
-    /// The answer to each token, in the order of the tokens.
+    /// The answer to each token, in the order of the tokens. A token that is not decided yet has the answer `Expired`.
     pub(crate) answers: Vec<TokenAnswer>,
     /// The tokens whose tasks have to be looked up: the index of the token, the id of the task, and the lease.
     pub(crate) looked_up: Vec<(usize, u64, LeaseNo)>,
 }
 
 impl TokenCall {
-    /// The answer to the call. `why`: it is not known whether the decisions stand.
+    /// Returns the answer to the call. With `why`, the call gets this error instead of the answers: the store has failed, so the outcome is
+    /// not known.
     pub(crate) fn answer(self, why: Option<Unavailable>) -> Answer {
         debug_assert!(why.is_some() || self.looked_up.is_empty(), "all tokens are decided");
         let answers = why.map_or(Ok(self.answers), Err);

@@ -1,4 +1,4 @@
-//! The effect of time on the schedules: an instant comes, and a task is to be made for it.
+//! The effect of time on the schedules. When an instant comes, the schedule makes a task for it, lets it wait, or leaves it out.
 
 use core::hash::Hasher;
 use std::sync::Arc;
@@ -13,14 +13,16 @@ use crate::schedule::{
 };
 use crate::time::{Now, Timestamp};
 
-/// At most this many instants wait for their turn, of all schedules together.
+/// Once this many instants of all schedules together wait for an earlier task to end, further instants are left out. An import of schedules
+/// may bring more.
 const WAITING_IN_ALL_MAX: usize = 100_000;
 
-/// A cron expression fires at most once in this time (ms).
+/// The shortest time between two instants of a cron expression (ms).
 const CRON_STEP_MS: u64 = 1_000;
 
 impl Recurrence {
-    /// Queues the instants that have come by now, so that tasks are made for them.
+    /// Handles the instants that have come by now: each gets a task, waits or is left out. While the store has too little room, asks for
+    /// room instead.
     pub(crate) fn fall_due(&mut self, ledger: &mut Ledger, now: Now) {
         if !ledger.takes_changes() || ledger.is_stopping() {
             return;
@@ -32,20 +34,22 @@ impl Recurrence {
             return;
         }
         self.changed.append(&mut self.stalled);
-        // Handles only this many at once. The rest comes with the next step, so that other calls are served in between.
+        // Handles at most `instants_max` instants. The rest waits for the next step, so that calls are served in between.
         for _ in 0..self.instants_max {
             let Some((at, id)) = self.pop_due(now, ledger.durable()) else { return };
             self.instant_came(ledger, now, &id, at);
         }
     }
 
-    /// When a schedule wants to be woken next; `None` while there is no room for a task.
+    /// Returns the earliest instant that a schedule waits for. `None`: there is none, the store takes no changes or has too little room, or
+    /// the engine is stopping.
     pub(crate) fn next_wake(&self, ledger: &Ledger) -> Option<Timestamp> {
         let acts = ledger.takes_changes() && !ledger.is_stopping() && ledger.room_left() >= ROOM_MIN;
         self.next_due().filter(|_| acts)
     }
 
-    /// Looks at every schedule that has changed. Returns whether there are tasks to make.
+    /// Decides for every schedule that has changed whether a task is to be made or the schedule waits. Returns whether there are tasks to
+    /// make.
     pub(crate) fn go_on(&mut self, ledger: &Ledger) -> bool {
         if !ledger.takes_changes() || ledger.is_stopping() {
             return false;
@@ -53,7 +57,7 @@ impl Recurrence {
         while let Some(id) = self.changed.pop_first() {
             let Some(record) = self.get(&id).cloned() else { continue };
             if self.phase(&id) != Some(Phase::Waiting) {
-                // The schedule comes back once the driver has answered or the task is made.
+                // The schedule is looked at again once the driver has answered or the task is made.
                 continue;
             }
             match (record.waiting.first(), record.running) {
@@ -78,12 +82,13 @@ impl Recurrence {
         }
     }
 
-    /// Handles missed instants. `last` is the last of them. Later instants count as on time.
+    /// Handles the missed instants of a schedule up to the last one, `last`. Counts the instants that get no task as skipped. With
+    /// [`CatchUp::Once`], a task is made for `last`. Instants after `last` are not missed.
     fn missed(&mut self, ledger: &mut Ledger, now: Now, id: &ScheduleId, last: Timestamp) {
         let record = self.get(id).expect("its instants are");
         let makes_up = record.schedule.catch_up == CatchUp::Once;
         let first = record.next.unwrap_or(last);
-        // The missed instants before the last one. For a cron expression their number is not known: if there are any, they count as one.
+        // The missed instants before the last one. For a cron expression their number is not known: one or more of them count as one.
         let before = match record.schedule.cadence {
             Cadence::Every { ms } => last.ms_since(first) / ms,
             _ => u64::from(first < last),
@@ -102,7 +107,7 @@ impl Recurrence {
         self.occur(ledger, now, id, last);
     }
 
-    /// The driver has found an instant, or says that there is none.
+    /// Takes in the driver's answer to the question `ask`: an instant, none, or an error.
     pub(crate) fn instant_found(&mut self, ledger: &mut Ledger, now: Now, ask: AskId, found: InstantFound) {
         let (id, sought) = match self.asked.remove(&ask) {
             None => return,
@@ -112,12 +117,13 @@ impl Recurrence {
             Some(Asked::Instant(id, sought)) => (id, sought),
         };
         if self.phase(&id) != Some(Phase::Asking(ask)) {
-            // The schedule has been put anew or deleted since.
+            // The schedule was put again or deleted while the driver was asked.
             return;
         }
         self.set_phase(&id, Phase::Waiting);
         let record = Arc::clone(self.get(&id).expect("it has a phase"));
-        // The zone may be missing in the time zone database of another build. Then the schedule stands still, and its view shows that.
+        // After an error there is no instant: the time zone database of this build may lack the zone. Then the schedule makes no task, and
+        // its view shows no next instant.
         let found = found.unwrap_or_default();
         match sought {
             Sought::Next => {
@@ -136,7 +142,8 @@ impl Recurrence {
         }
     }
 
-    /// Handles an instant that counts: a task is made for it, unless the task before has to end first.
+    /// Handles an instant that is due for a task. If the task before has to end first, the instant waits or is left out. Otherwise a task
+    /// is to be made.
     fn occur(&mut self, ledger: &mut Ledger, now: Now, id: &ScheduleId, at: Timestamp) {
         let record = self.get(id).expect("its instant came");
         if record.running.is_none() || !record.schedule.takes_turns() {
@@ -152,7 +159,8 @@ impl Recurrence {
         self.step(ledger, id, record);
     }
 
-    /// Leaves out an instant, and all others that have come by now: the obstacle is the same for all of them.
+    /// Leaves out the instant `at` and all later instants that have come by now, because the obstacle is the same for all of them. The last
+    /// one of a cron expression may have to be asked for; then the instants are left out once the driver has answered.
     pub(crate) fn leave_out(&mut self, ledger: &mut Ledger, now: Now, id: &ScheduleId, at: Timestamp) {
         let record = Arc::clone(self.get(id).expect("its instant came"));
         match record.schedule.cadence {
@@ -174,7 +182,7 @@ impl Recurrence {
         self.step(ledger, id, record);
     }
 
-    /// Asks the driver for the last instant up to `until`.
+    /// Asks the driver for the last instant of a cron expression at `until` or before. The schedule waits for the answer.
     fn ask_for_last(&mut self, until: Timestamp, id: &ScheduleId, sought: Sought) {
         let record = Arc::clone(self.get(id).expect("its instant came"));
         let which = Which::LastUntil(until_of(&record, until));
@@ -187,7 +195,7 @@ impl Recurrence {
         self.to_make.push_back((id.clone(), at));
     }
 
-    /// Writes down that a schedule has moved on, and finds out when its next instant is.
+    /// Writes down `record` with the next instant of the schedule. For a cron expression, the driver is asked for the next instant.
     pub(crate) fn step(&mut self, ledger: &mut Ledger, id: &ScheduleId, mut record: ScheduleRecord) {
         record.next = match record.schedule.cadence {
             Cadence::Every { ms } => record.in_time(Cadence::next_after(ms, record.anchor, record.beyond())),
@@ -198,7 +206,7 @@ impl Recurrence {
         self.ask_for_next(id);
     }
 
-    /// A task has ended, or was given up. If a schedule waits for that, it goes on.
+    /// Notes that a task has ended or was given up. If a schedule waits for the end of this task, the schedule goes on.
     pub(crate) fn task_ended(&mut self, ledger: &mut Ledger, now: Now, task: u64) {
         let Some(id) = self.running.get(&task).cloned() else { return };
         let mut record = ScheduleRecord::clone(self.get(&id).expect("it waits"));
@@ -206,11 +214,13 @@ impl Recurrence {
         record.next = record.after_a_delay(now).map_or(record.next, |next| record.in_time(Some(next)));
         let phase = self.phase(&id).expect("it waits");
         self.set(ledger, &id, record);
-        // The change does not stop what the schedule was about to do.
+        // `set` makes the schedule wait. The phase from before is put back, so that a task that is being made or a question to the driver
+        // stays valid.
         self.set_phase(&id, phase);
     }
 
-    /// How much later than its instant a task is due (ms). No client can choose this number, and it is the same each time it is computed.
+    /// Returns by how much later than its instant a task is due (ms), at most `jitter_ms`. The number comes from a keyed hash: no client
+    /// can choose it, and each computation gives the same number.
     pub(crate) fn jitter_of(&self, id: &ScheduleId, at: Timestamp, jitter_ms: u64) -> u64 {
         let mut hasher = SipHasher13::new_with_key(&self.secret);
         hasher.write(b"jitter");
@@ -222,17 +232,17 @@ impl Recurrence {
     }
 }
 
-/// Instants count up to this one, or to the end.
+/// Returns `until`, or the end of the schedule if the end is earlier.
 fn until_of(record: &ScheduleRecord, until: Timestamp) -> Timestamp {
     record.schedule.end.map_or(until, |end| end.min(until))
 }
 
-/// The last instant up to `until`, for a cadence that can be counted.
+/// Returns the last instant at `until` or before, and not after the end of the schedule, for a fixed interval of `ms`.
 fn last_of(record: &ScheduleRecord, ms: u64, until: Timestamp) -> Option<Timestamp> {
     Cadence::last_until(ms, record.anchor, until_of(record, until))
 }
 
-/// The latest instant that counts as missed now. Earlier ones are missed, too.
+/// Returns the latest instant that counts as missed now. All earlier instants are missed, too.
 fn missed_until(now: Now) -> Timestamp {
     let missed = now.wall.as_ms().saturating_sub_unsigned(MISSED_MS + 1);
     Timestamp::from_ms(missed).unwrap_or_default()

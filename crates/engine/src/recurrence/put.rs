@@ -47,7 +47,8 @@ impl Recurrence {
         ledger.answer(call, Answer::PutSchedule(answer));
     }
 
-    /// The driver has told when a schedule that is put fires first.
+    /// Ends a put of a cron schedule, because the driver has found the first instant or failed. If the stored schedule has changed
+    /// meanwhile, the put may start again.
     pub(super) fn first_found(
         &mut self,
         ledger: &mut Ledger,
@@ -62,7 +63,8 @@ impl Recurrence {
             (Ok(()), Err(why)) => Err(ScheduleError::Cadence { why }),
             (Ok(()), Ok(next)) => match self.check_schedule(now, &put) {
                 Err(why) => Err(why),
-                // Another put has come between. So this put goes on from a different state than the one that was asked about.
+                // The stored schedule has changed while the driver was asked, and this put would begin at another instant. So this put
+                // starts again.
                 Ok(again)
                     if again.is_none_or(|again| {
                         again.goes_on != begins.goes_on || begins.goes_on && again != begins
@@ -76,7 +78,7 @@ impl Recurrence {
         ledger.answer(call, Answer::PutSchedule(answer));
     }
 
-    /// Checks a put, and returns where the schedule would begin; `None`: an equal schedule stands already.
+    /// Checks a put. Returns from where the instants of the schedule count; `None`: an equal schedule is stored already.
     fn check_schedule(&self, now: Now, put: &PutSchedule) -> Result<Option<Begins>, ScheduleError> {
         let schedule = &put.schedule;
         if let Some(what) = schedule.mistake() {
@@ -96,7 +98,7 @@ impl Recurrence {
             }
         }
         let (anchor, decided) = schedule.begins(now);
-        // No instant may get a second task.
+        // The last instant that has a task counts as decided: no instant may get a second task.
         let decided = before.map_or(decided, |before| before.last.unwrap_or_default().max(decided));
         Ok(Some(Begins { anchor, decided, goes_on: false }))
     }
@@ -117,8 +119,8 @@ impl Recurrence {
         if let Some(before) = &before {
             (record.last, record.made, record.skipped) = (before.last, before.made, before.skipped);
             record.running = before.running.filter(|_| takes_turns);
-            // Waiting instants are left out if the owner has given up their cadence, if they are beyond the new count, or if they are
-            // behind the new end.
+            // Waiting instants are left out if the put changes the cadence or the start, or if they are beyond the new count or after the
+            // new end.
             let left = put.schedule.count.map_or(u64::MAX, |count| count.saturating_sub(before.made));
             let left = if begins.goes_on { usize::try_from(left).unwrap_or(usize::MAX) } else { 0 };
             let end = put.schedule.end.unwrap_or(Timestamp::MAX);
@@ -127,14 +129,15 @@ impl Recurrence {
             record.skipped = record.skipped.saturating_add(left_out as u64);
         }
         let next = match (&put.schedule.cadence, &before) {
-            // The next instant is known once the task that runs has ended.
+            // The next instant is known only once the running task has ended.
             (Cadence::FixedDelay { .. }, _) if record.running.is_some() => None,
             (Cadence::FixedDelay { .. }, Some(before)) if begins.goes_on => before.next.or(next),
             _ => next,
         };
         record.next = record.in_time(next);
         let is_over = record.next.is_none() && record.waiting.is_empty();
-        // A schedule that has come to its end may get another payload: a program that puts it at each start need not know that it is over.
+        // A schedule that is over may still get another payload. So a program that puts its schedule at each start need not know that the
+        // schedule is over.
         if is_over && !begins.goes_on && (record.running.is_none() || record.is_counted_out()) {
             return Err(ScheduleError::NeverFires);
         }
@@ -144,7 +147,8 @@ impl Recurrence {
         Ok(StoredSchedule { created: before.is_none(), schedule })
     }
 
-    /// Writes down how far a schedule has come. It is looked at again before the step ends.
+    /// Writes down the record of a schedule, and counts the tasks made and the instants skipped since the record before. The phase of the
+    /// schedule becomes [`Phase::Waiting`](super::schedules::Phase::Waiting), and the schedule is looked at again before the step ends.
     pub(crate) fn set(&mut self, ledger: &mut Ledger, id: &ScheduleId, record: ScheduleRecord) {
         let before = self.get(id).map_or((0, 0), |before| (before.made, before.skipped));
         ledger.counters_mut().made_total += record.made.saturating_sub(before.0);
@@ -191,7 +195,7 @@ impl Recurrence {
         ledger.doubt_since(self.last_change)?;
         let ListSchedules { queue, after, max } = list;
         let behind = |id: &&ScheduleId| after.as_ref().is_none_or(|after| id.1 > *after);
-        // The shortest name is before all other names of a queue.
+        // Without `after`, the list begins at the first possible name.
         let first = after.clone().unwrap_or_else(ScheduleName::first);
         let ids = self.by_name.range((queue.clone(), first)..).map(|(id, _)| id);
         let of_queue = ids.take_while(|id| id.0 == *queue).filter(behind).take(*max);
@@ -205,7 +209,8 @@ impl Recurrence {
     ) -> Result<Vec<ScheduleView>, Unavailable> {
         ledger.doubt_since(self.last_change)?;
         let ListAllSchedules { prefix, after, max } = list;
-        // A prefix that no name can have finds nothing, wherever the search begins.
+        // `first` is `None` if the prefix is empty or if no queue name can begin with it. An empty prefix finds all schedules; the other
+        // prefixes find none.
         let first = QueueName::new(prefix).ok().map(|queue| (queue, ScheduleName::first()));
         let from = match (after, &first) {
             (Some(after), _) if after.0.as_str() >= &**prefix => Bound::Excluded(after),

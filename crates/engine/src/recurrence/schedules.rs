@@ -15,60 +15,60 @@ const SCHEDULES_MAX: usize = 10_000;
 /// At most this many bytes are kept for all schedules together.
 const BYTES_MAX: u64 = 16 << 20;
 
-/// The store is asked whether there is room again after this time (ms).
+/// The shortest time between two questions of the schedules to the store for its room (ms).
 const ROOM_ASKED_MS: u64 = 1_000;
 
-/// A schedule.
+/// A schedule in memory, and the event that it waits for.
 #[derive(Debug)]
 pub(super) struct Scheduled {
     record: Arc<ScheduleRecord>,
     phase: Phase,
-    /// The last change of the record.
+    /// The number of the last change of the record; 0 if the record was in the store when the engine started.
     seq: Seq,
 }
 
-/// The next event of a schedule.
+/// The event that a schedule waits for.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Phase {
-    /// The next instant comes, the task before ends, there is room again, or nothing happens any more.
+    /// The schedule waits for its next instant, for the end of its running task, for a commit or for room, or it is over.
     Waiting,
-    /// The task of this instant is being made: the key is looked up.
+    /// The task of this instant is to be made: its key may have to be looked up first.
     Making(Timestamp),
     /// The driver is asked for an instant.
     Asking(AskId),
 }
 
-/// A question to the driver for an instant.
+/// A question to the driver for an instant, with what needs the answer.
 #[derive(Debug)]
 pub(super) enum Asked {
-    /// A schedule is put, and its first instant is not known, if there is one.
+    /// The first instant of a schedule that is put. The call is answered once the driver has answered.
     Put { call: CallId, put: PutSchedule, begins: Begins },
-    /// A schedule does not know one of its instants.
+    /// An instant of a stored schedule.
     Instant(ScheduleId, Sought),
 }
 
-/// The instant that a schedule does not know.
+/// The instant of a cron schedule that the driver is asked for.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Sought {
-    /// The next one.
+    /// The next instant.
     Next,
-    /// The last one that it missed.
+    /// The last instant that the schedule missed.
     LastMissed,
-    /// The last one that it has to leave out.
+    /// The last instant that the schedule has to leave out.
     LastLeftOut,
 }
 
-/// Where a new or changed schedule begins.
+/// From where the instants of a new or changed schedule count.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct Begins {
     pub(super) anchor: Timestamp,
     pub(super) decided: Timestamp,
-    /// Whether the schedule takes over the instants of the one before.
+    /// Whether the schedule goes on from the one that it replaces, because both have the same cadence and start.
     pub(super) goes_on: bool,
 }
 
 impl Recurrence {
-    /// Takes over a schedule that the store has.
+    /// Takes in a schedule that the store has, when the engine starts. Asks the driver for the next instant of a cron expression.
     pub(crate) fn restore(&mut self, id: ScheduleId, record: &ScheduleRecord) {
         self.insert(id.clone(), Arc::new(record.clone()), Seq::ZERO);
         if !self.ask_for_next(&id) {
@@ -84,13 +84,13 @@ impl Recurrence {
         self.by_name.len()
     }
 
-    /// How many schedules a queue has.
+    /// Returns the number of schedules of a queue.
     pub(crate) fn of_queue(&self, name: &QueueName) -> u64 {
         let from = (name.clone(), ScheduleName::first());
         self.by_name.range(from..).take_while(|(id, _)| id.0 == *name).count() as u64
     }
 
-    /// Instants that wait for their turn.
+    /// Returns the number of instants, of all schedules, that wait for an earlier task to end.
     pub(crate) fn waiting(&self) -> usize {
         self.waiting
     }
@@ -133,7 +133,7 @@ impl Recurrence {
         one.phase = phase;
     }
 
-    /// The schedule waits for its next instant, if it has one.
+    /// Lets a schedule wait for its next instant, if it has one.
     pub(super) fn wait(&mut self, id: ScheduleId) {
         self.set_phase(&id, Phase::Waiting);
         if let Some(next) = self.get(&id).and_then(|record| record.next) {
@@ -141,7 +141,7 @@ impl Recurrence {
         }
     }
 
-    /// The schedule is looked at again when there is room.
+    /// Lets a schedule wait until the store has room.
     pub(crate) fn stall(&mut self, id: ScheduleId) {
         self.set_phase(&id, Phase::Waiting);
         self.stalled.insert(id);
@@ -151,7 +151,8 @@ impl Recurrence {
         self.due.first().map(|&(at, _)| at)
     }
 
-    /// Whether a schedule waits for room, and the store was not asked just before how much there is.
+    /// Returns whether to ask the store for its room now: a schedule waits for room, or an instant has come, and the schedules have not
+    /// asked for a second. If so, notes the time of the question.
     pub(super) fn asks_for_room(&mut self, now: Now) -> bool {
         let waits = !self.stalled.is_empty() || self.next_due().is_some_and(|at| at <= now.wall);
         let asks = waits && self.room_asked_ms.is_none_or(|at| now.mono_tick() >= at + ROOM_ASKED_MS);
@@ -161,7 +162,8 @@ impl Recurrence {
         asks
     }
 
-    /// Takes the next schedule that is due by now, if its last change is durable.
+    /// Takes out the next schedule that is due by now and whose last change is durable. A due schedule whose last change is not durable
+    /// waits for a commit from now on.
     pub(super) fn pop_due(&mut self, now: Now, durable: Seq) -> Option<(Timestamp, ScheduleId)> {
         loop {
             let first = self.due.first().filter(|(at, _)| *at <= now.wall)?.clone();
@@ -173,12 +175,13 @@ impl Recurrence {
         }
     }
 
-    /// A commit is durable. The schedules that waited for it are looked at again.
+    /// Notes that a commit is durable: the schedules that waited for one are looked at again.
     pub(crate) fn made_durable(&mut self) {
         self.changed.append(&mut self.not_durable);
     }
 
-    /// Takes the place and the room that a schedule needs with this record, instead of the record that it had before.
+    /// Checks that the schedules stay within their limits if `record` replaces the record `before`, and takes room in the store for
+    /// `record`.
     ///
     /// # Errors
     /// [`ScheduleError::TooMany`], or the store has no room.
@@ -218,7 +221,8 @@ impl Recurrence {
         Some(ask)
     }
 
-    /// Asks the driver for the next instant of this schedule, if it cannot be counted. Returns whether the driver is asked.
+    /// Asks the driver for the next instant of this schedule, if the schedule is a cron expression whose count is not used up. Returns
+    /// whether the driver is asked.
     pub(super) fn ask_for_next(&mut self, id: &ScheduleId) -> bool {
         let record = Arc::clone(self.get(id).expect("only of a schedule that is there"));
         let which = Which::FirstAfter(record.beyond());

@@ -1,4 +1,4 @@
-//! [`Entries`]: the tasks that memory holds whole, by slot, by key and by id.
+//! [`Entries`]: the tasks that are whole in memory, by slot, by key and by id.
 
 use core::hash::Hasher;
 use std::sync::Arc;
@@ -15,40 +15,41 @@ use crate::slot::Slot;
 use crate::task::{Body, Extra, LeaseNo, Outcome, Task};
 use crate::time::{Seq, Timestamp};
 
-/// A task in memory.
+/// A task that is whole in memory.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) task: Arc<Task>,
     pub(crate) at: At,
-    /// The last change of the task, while the change is not known to be durable.
+    /// The number of the last change of the task; `None` once the engine has learned that this change is durable.
     pub(crate) dirty: Option<Seq>,
     /// Where the last effect of the task stands: the number of a batch, which may be closed, and the index in it.
     pub(crate) batch_slot: Option<BatchSlot>,
-    /// Whether the store has this body, or a batch before that of `batch_slot` brings it.
+    /// Whether the store has the body of the task, or a batch before the one of `batch_slot` brings the body.
     pub(crate) body_sealed: bool,
-    /// Whether the body is too big to stay in memory just because there is room.
+    /// Whether the body is too big to stay in memory when nothing needs it, even if memory has room.
     pub(crate) bulky: bool,
-    /// The entry stays until every read up to this one is answered; nothing else needs the entry.
+    /// The last read that was under way when the entry was pinned: the entry stays in memory until every read up to this one is answered.
+    /// `None`: the entry is not pinned.
     pub(crate) pinned: Option<RequestId>,
 }
 
-/// Where an entry stands.
+/// Where an entry stands: the index that the entry is in, or the reason why it is in none.
 #[derive(Debug)]
 pub(crate) enum At {
-    /// Due beyond the horizon; leaves memory once it is durable.
+    /// In no index: the task is due beyond the horizon, or the entry is about to be placed. Leaves memory once the task is durable.
     Far,
     /// In the wheel.
     Waiting(Handle),
-    /// Due after now, though the wheel has passed its due time: the wall clock stepped back.
+    /// In the rewound set: the task is due after now, though the wheel has passed its due time, because the wall clock stepped back.
     Rewound,
-    /// Due, in its queue's ready index.
+    /// Ready: in the line of its queue, or parked because of its group.
     Ready {
-        /// When it became ready.
+        /// When the task became ready.
         since: Timestamp,
     },
-    /// In a worker's hands.
+    /// A worker has the task under this lease.
     Leased(RunningLease),
-    /// Ended; leaves memory once that is durable.
+    /// The task has ended. The entry leaves memory once the end is durable.
     Ended(Outcome),
 }
 
@@ -58,14 +59,14 @@ pub(crate) struct RunningLease {
     pub(crate) no: LeaseNo,
     pub(crate) timer: Handle,
     pub(crate) until: Timestamp,
-    /// When the task had become ready.
+    /// When the task became ready, before the lease began.
     pub(crate) ready_since: Timestamp,
     /// Whether the lease took a token of its queue's rate. The token comes back if the delivery reaches no worker.
     pub(crate) paced: bool,
 }
 
 impl Entry {
-    /// An entry that stands nowhere yet.
+    /// Makes an entry that is in no index yet.
     pub(crate) fn new(task: Arc<Task>, body_sealed: bool) -> Self {
         let bulky = is_bulky(&task);
         Self { task, at: At::Far, dirty: None, batch_slot: None, body_sealed, bulky, pinned: None }
@@ -76,7 +77,7 @@ impl Entry {
         self.state() == Some(State::Dead)
     }
 
-    /// The state that the task's owner sees; `None` once the task has ended.
+    /// Returns the state that the task's owner sees; `None` once the task has ended.
     pub(crate) fn state(&self) -> Option<State> {
         match self.at {
             At::Ended(_) => None,
@@ -93,8 +94,8 @@ impl Entry {
     }
 }
 
-/// A slab of entries and its two indexes. The hash is keyed with the shard's secret, so no client can choose collisions,
-/// and nothing ever iterates over it.
+/// A slab of entries, with an index by key and an index by id. The hashes are keyed with the shard's secret, so that no client can choose
+/// keys that collide. No code iterates over an index, so the order of the hashes has no effect.
 #[derive(Debug)]
 pub(crate) struct Entries {
     slots: Vec<Option<Entry>>,
@@ -106,8 +107,8 @@ pub(crate) struct Entries {
     secret: [u8; 16],
 }
 
-/// An entry of an index. The hash is kept here, so that an index that grows reads no task: with 50,000 tasks that took 30 ms, and no call
-/// was served in that time.
+/// An element of an index. The hash is kept in the element, so that an index that grows need not read the tasks. Reading 50,000 tasks took
+/// 30 ms, and no call was served in that time.
 #[derive(Copy, Clone, Debug)]
 struct Indexed {
     hash: u32,
@@ -120,7 +121,7 @@ impl Indexed {
     }
 }
 
-/// The hash that a table wants: the table looks at the lowest bits and at the highest.
+/// Makes a hash of 64 bits out of one of 32 bits. A table uses the lowest and the highest bits, so both halves get the hash.
 fn spread(hash: u32) -> u64 {
     u64::from(hash) << 32 | u64::from(hash)
 }
@@ -145,7 +146,8 @@ impl Entries {
         self.slots[slot as usize].as_mut().expect("a slot is only used while its entry is there")
     }
 
-    /// Whether the slot still has an entry; only deferred removals may ask.
+    /// Whether the slot has an entry now. Only code that has kept the slot for a while needs to ask, because the entry may have left
+    /// memory.
     pub(crate) fn has(&self, slot: Slot) -> bool {
         self.slots[slot as usize].is_some()
     }
@@ -165,7 +167,8 @@ impl Entries {
         self.by_id.find(spread(hash), is_it).map(|indexed| indexed.slot)
     }
 
-    /// Adds an entry. Its id must not be there yet. If its key belongs to a task that has ended, the key finds this entry from now on.
+    /// Adds an entry. No other entry may have its id. If the task has a key, the key leads to this entry from now on, and no longer to a
+    /// task that has ended.
     pub(crate) fn insert(&mut self, entry: Entry) -> Slot {
         let hash = hash_id(&self.secret, entry.task.id);
         debug_assert!(self.by_id(entry.task.id).is_none());
@@ -189,7 +192,7 @@ impl Entries {
         slot
     }
 
-    /// Makes the key index find this entry by its key. Before, the key may have led to a task that has ended, or to a dead one that has
+    /// Makes the key of this entry lead to the entry. Before, the key may have led to a task that has ended, or to a dead task that has
     /// lost its key.
     pub(crate) fn index_key(&mut self, slot: Slot) {
         let task = Arc::clone(&self.get(slot).task);
@@ -205,7 +208,7 @@ impl Entries {
         }
     }
 
-    /// Takes an entry out of memory.
+    /// Takes an entry out of memory and out of both indexes, and returns the entry.
     pub(crate) fn remove(&mut self, slot: Slot) -> Entry {
         let task = Arc::clone(&self.get(slot).task);
         let key_hash = hash_key(&self.secret, &task.queue, &task.key);
@@ -230,34 +233,34 @@ impl Entries {
         self.bytes = self.bytes + bytes - entry_bytes(&old);
     }
 
-    /// How many entries there are.
+    /// Returns the number of entries.
     pub(crate) fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }
 
-    /// Memory that all entries take (bytes), about.
+    /// Returns the memory that all entries take (bytes), about.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Memory that this entry takes (bytes), about.
+    /// Returns the memory that this entry takes (bytes), about.
     pub(crate) fn bytes_of(&self, slot: Slot) -> u64 {
         entry_bytes(&self.get(slot).task)
     }
 
-    /// The slot after `slot`, in a round over all of them; `None` if there are none.
+    /// Returns the slot after `slot`, in a round over all slots, free ones included; `None`: there is no slot.
     pub(crate) fn next_slot(&self, slot: Slot) -> Option<Slot> {
         let next = slot.checked_add(1).filter(|&next| (next as usize) < self.slots.len());
         next.or((!self.slots.is_empty()).then_some(0))
     }
 }
 
-/// Memory that an entry takes beside its texts and its payload (bytes), about: its place in the slab, two indexes, one of wheel, ready
-/// index and lease wheel, the record and the body with their counts, and what an allocator rounds up.
+/// Memory that an entry takes beside its texts and its payload (bytes), about: its slot in the slab, its elements in both indexes and in
+/// the wheel, the line or the lease wheel, the record and the body with their reference counts, and what an allocator rounds up.
 const ENTRY_BYTES: usize =
     size_of::<Option<Entry>>() + size_of::<Task>() + size_of::<Body>() + 192 + size_of::<usize>() * 4;
 
-/// Memory that an entry of this task takes (bytes), about.
+/// Returns the memory that an entry of this task takes (bytes), about.
 fn entry_bytes(task: &Task) -> u64 {
     let body = &task.body;
     let texts = task.queue.as_str().len() + task.key.as_str().len() + body.content_type.len();
@@ -266,10 +269,11 @@ fn entry_bytes(task: &Task) -> u64 {
     (ENTRY_BYTES + texts + tags + extra + body.payload_bytes()) as u64
 }
 
-/// A body of more bytes than this stays in memory only while it is new, or while a worker has its task or is about to get it.
+/// A body of more bytes than this stays in memory only until its task is durable, while a worker has the task, or while the task is at the
+/// head of its line.
 const BODY_BYTES_MAX: usize = 4_096;
 
-/// Whether the task's body has more bytes than that.
+/// Whether the body of the task has more than `BODY_BYTES_MAX` bytes.
 pub(crate) fn is_bulky(task: &Task) -> bool {
     task.body.payload_bytes() > BODY_BYTES_MAX
 }

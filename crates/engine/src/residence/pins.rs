@@ -1,4 +1,5 @@
-//! [`Pins`]: a read under way may return an older record of a task than memory knows. So the task stays in memory until the read is over.
+//! [`Pins`]: a read under way may return an older record of a task than the record in memory. So the task stays in memory until the read is
+//! over.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -6,21 +7,21 @@ use super::Residence;
 use crate::seam::RequestId;
 use crate::slot::Slot;
 
-/// The reads under way, and the entries that nothing else needs.
+/// The reads under way, and the entries that stay in memory only because of these reads.
 #[derive(Debug, Default)]
 pub(super) struct Pins {
     under_way: BTreeSet<RequestId>,
-    /// Durable entries, with the last read that was under way when they were pinned.
+    /// The pinned entries, each with the last read that was under way when the entry was pinned.
     pinned: VecDeque<(RequestId, Slot)>,
 }
 
 impl Residence {
-    /// A read begins. Its records may be older than what memory knows.
+    /// Notes that a read begins. The records that it returns may be older than the records in memory.
     pub(crate) fn begin_read(&mut self, request: RequestId) {
         self.pins.under_way.insert(request);
     }
 
-    /// The store has answered, and everything in its answer is dealt out.
+    /// Notes that a read is over: the store has answered and all results are dealt out, or the store has failed.
     pub(crate) fn end_read(&mut self, request: RequestId) {
         self.pins.under_way.remove(&request);
     }
@@ -30,14 +31,15 @@ impl Residence {
         !self.pins.under_way.is_empty()
     }
 
-    /// Keeps a durable entry until every read under way is answered.
+    /// Keeps a durable entry in memory until every read that is under way now is answered.
     pub(crate) fn pin(&mut self, slot: Slot) {
         let last = *self.pins.under_way.last().expect("an entry is pinned for a read under way");
         self.get_mut(slot).pinned = Some(last);
         self.pins.pinned.push_back((last, slot));
     }
 
-    /// Takes the next pinned entry that no read under way can contradict any more.
+    /// Unpins the next entry whose reads are all over, and returns its slot. Entries that have left memory, were pinned again or have
+    /// changed are passed over.
     pub(crate) fn pop_unpinned(&mut self) -> Option<Slot> {
         loop {
             let oldest = self.pins.under_way.first().copied();

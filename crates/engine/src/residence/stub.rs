@@ -1,5 +1,5 @@
-//! [`WaitingStub`]: the part of a task that stays in memory when its record does not. It tells when the task is due and where it will stand
-//! in line.
+//! [`WaitingStub`]: the part of a task that stays in memory when the record leaves it. The stub tells when the task is due and where it
+//! will stand in its line.
 
 use crate::runs::Ordered;
 use crate::seam::DueKey;
@@ -7,7 +7,7 @@ use crate::slot::QueueNo;
 use crate::task::Task;
 use crate::time::{Seq, Timestamp};
 
-/// A task that is not due yet.
+/// The stub of a task that is not due yet.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct WaitingStub {
     pub(crate) due_at: Timestamp,
@@ -16,7 +16,7 @@ pub(crate) struct WaitingStub {
     pub(crate) priority: u32,
     pub(crate) body_bytes: u32,
     pub(crate) queue: QueueNo,
-    /// Whether the task was given up. Then it is forgotten when it is due.
+    /// Whether the task is dead. A dead task is forgotten at its `due_at`.
     pub(crate) dead: bool,
 }
 
@@ -42,12 +42,12 @@ impl Ordered for WaitingStub {
     }
 }
 
-/// Bytes of a task's body, as far as a stub can count them.
+/// Returns the size of a task's body (bytes), at most `u32::MAX`: a stub cannot hold a larger number.
 fn body_bytes(task: &Task) -> u32 {
     u32::try_from(task.body.payload_bytes()).unwrap_or(u32::MAX)
 }
 
-/// Memory that a stub takes (bytes): its 40 bytes stand in a run that may be no more than two thirds full.
+/// Memory that a stub takes (bytes), about: the stub has 40 bytes, and its run may be no more than two thirds full.
 pub(crate) const STUB_BYTES: u64 = 64;
 
 const _: () = assert!(size_of::<WaitingStub>() == 40);

@@ -1,4 +1,4 @@
-//! [`Timers`]: when the tasks that memory holds whole are due.
+//! [`Timers`]: the due times of the tasks that are whole in memory.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::time::{Now, Timestamp};
 use crate::wheel::WheelView;
 
 /// Tasks by `due_at` (ms). A wheel only goes forward. If the wall clock steps back, a task may be due after now though the wheel has passed
-/// its due time: such a task stands in a set.
+/// its due time. Such a task is in the rewound set.
 #[derive(Debug)]
 pub(super) struct Timers {
     wheel: Wheel<Slot>,
@@ -26,7 +26,7 @@ impl Timers {
     fn start(&mut self, due_at: Timestamp, slot: Slot) -> At {
         match self.wheel.insert(due_at.as_tick(), slot) {
             Ok(handle) => At::Waiting(handle),
-            // The wheel has passed the due time, but the wall clock has not: it stepped back.
+            // The wheel has passed the due time, but the wall clock has not: the wall clock stepped back.
             Err(_) => {
                 self.rewound.insert((due_at, slot));
                 At::Rewound
@@ -34,7 +34,7 @@ impl Timers {
         }
     }
 
-    /// When the first task is due.
+    /// Returns the earliest instant at which the wheel has work or a task of the rewound set is due; `None`: no task waits.
     pub(super) fn next(&self) -> Option<Timestamp> {
         let due = self.wheel.next_wake().map(|tick| {
             i64::try_from(tick).ok().and_then(Timestamp::from_ms).expect("the wheel holds timestamps only")
@@ -45,27 +45,27 @@ impl Timers {
 }
 
 impl Residence {
-    /// Starts to wait for the due time of an entry that stands nowhere. The due time is in the future. The entry waits in the wheel, or
-    /// nowhere if it is due beyond what memory keeps.
+    /// Starts the wait of an entry that is in no index and is due in the future. The entry goes into the wheel, or into the rewound set if
+    /// the wheel has passed the due time. An entry that is due beyond the horizon goes into no index.
     pub(crate) fn start_timer(&mut self, slot: Slot, now: Now) {
         let due_at = self.get(slot).task.due_at;
         let at = if due_at > self.keep_until(now) { At::Far } else { self.timers.start(due_at, slot) };
         self.get_mut(slot).at = at;
     }
 
-    /// Ends the wait of an entry that stood in the wheel.
+    /// Takes an entry out of the wheel.
     pub(crate) fn cancel_timer(&mut self, handle: Handle, slot: Slot) {
         let found = self.timers.wheel.cancel(handle);
         assert_eq!(found, Some(slot), "a waiting task is in the wheel");
     }
 
-    /// Cancels the timer of an entry that the wheel had passed.
+    /// Takes an entry out of the rewound set.
     pub(crate) fn cancel_rewound(&mut self, slot: Slot) {
         let due_at = self.get(slot).task.due_at;
         self.timers.rewound.remove(&(due_at, slot));
     }
 
-    /// Takes the entries that are due by now. They stand nowhere from then on.
+    /// Takes all entries that are due by now out of the wheel and the rewound set. The entries are in no index then.
     pub(crate) fn pop_due(&mut self, now: Now) -> Vec<Slot> {
         let Timers { wheel, rewound } = &mut self.timers;
         let mut due: Vec<Slot> = Vec::new();
@@ -80,13 +80,13 @@ impl Residence {
         due
     }
 
-    /// A picture of the wheel.
+    /// Returns the number of tasks in the wheel and the contents of its rings.
     pub(crate) fn view_of_wheel(&self, now: Now) -> WheelView {
         let wheel = &self.timers.wheel;
         WheelView { now: now.wall, tasks: wheel.len() as u64, rings: wheel.rings() }
     }
 
-    /// The latest time that the wheel has seen.
+    /// Returns the latest wall time to which the wheel has advanced. The wall clock may have stepped back since.
     pub(crate) fn latest_seen(&self) -> Option<Timestamp> {
         Timestamp::from_ms(i64::try_from(self.timers.wheel.now()).unwrap_or(i64::MAX))
     }

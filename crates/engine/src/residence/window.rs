@@ -1,5 +1,5 @@
-//! The near window. Tasks that are due inside the horizon are in memory in time; tasks that are due beyond it are not. The horizon shrinks
-//! to fit the budget. It ends at a place, not at an instant, because any number of tasks may share an instant.
+//! The near window: tasks that are due inside the horizon are in memory before they are due. The window shrinks to fit the memory budget.
+//! The window ends at a due key, not at an instant, because any number of tasks may be due at one instant.
 
 use super::Residence;
 use crate::input::Effect;
@@ -7,41 +7,41 @@ use crate::ledger::Ledger;
 use crate::seam::{DueKey, Request, RequestId};
 use crate::time::{Now, Seq, Timestamp};
 
-/// How far the store has been read.
+/// How far the tasks of the store have been read into memory.
 #[derive(Debug, Default)]
 pub(super) struct Window {
-    /// Every durable task at or before this place is in memory, whole or as a stub. `None`: nothing has been read yet.
+    /// Every durable task at or before this due key is in memory, whole or as a stub. `None`: no scan has ended yet.
     loaded: Option<DueKey>,
     scan: Option<Scan>,
-    /// The store failed to answer a scan: nothing is loaded any more.
+    /// The store failed to answer a scan: no scan begins any more.
     broken: bool,
 }
 
 #[derive(Copy, Clone, Debug)]
 struct Scan {
     request: RequestId,
-    /// Every durable task at or before this place is in memory, except those that left.
+    /// Every durable task at or before this due key is in memory, except tasks that left memory while the scan ran.
     reached: DueKey,
     /// Tasks due until this instant are to be in memory when the scan is over, if the budget allows.
     until: Timestamp,
     /// Tasks due until this instant are to be in memory when the scan is over, whatever the budget says.
     must: Timestamp,
     kind: Kind,
-    /// The earliest task that left memory while the scan ran; the scan may have missed that task.
+    /// The due key of the earliest task that left memory while the scan ran. The scan may have missed this task.
     left_earliest: Option<DueKey>,
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 enum Kind {
-    /// Reads the tasks that are due until the end of the scan.
+    /// The scan reads tasks into memory, up to those that are due at `until`.
     Load,
-    /// All tasks of the window are read. This request asks when the next task behind it is due, so that the store need not be asked before
-    /// then.
+    /// All tasks of the window have been read. The request asks when the next task behind the window is due, so that no scan is needed
+    /// before this task comes near.
     Peek,
 }
 
 impl Window {
-    /// Every durable task at or before this place is in memory.
+    /// Returns the due key up to which every durable task is in memory.
     fn reached(&self) -> DueKey {
         match &self.scan {
             None => self.loaded.unwrap_or(DueKey::START),
@@ -51,28 +51,29 @@ impl Window {
 }
 
 impl Residence {
-    /// Whether all tasks inside the horizon, as far as the budget reaches, are in memory.
+    /// Whether the first scan has ended. Since then memory has all tasks inside the horizon, as far as the budget reaches.
     pub(crate) fn is_loaded(&self) -> bool {
         self.window.loaded.is_some()
     }
 
-    /// Whether tasks are being loaded.
+    /// Whether a scan is under way, to load tasks or to ask for the next task.
     pub(super) fn is_scanning(&self) -> bool {
         self.window.scan.is_some()
     }
 
-    /// Tasks that are due within this time (ms) are in memory, whatever the budget says.
+    /// Returns the lead time (ms): tasks that are due within this time are in memory, whatever the budget says.
     fn lead_ms(&self) -> u64 {
         (self.config.horizon_ms / 8).clamp(2, 2_000)
     }
 
-    /// When tasks have to be loaded next; `None` if nothing is left to load, or a scan is under way.
+    /// Returns when the next scan has to begin. `None`: no task is left to load, a scan is under way, no scan has ended yet, or a scan has
+    /// failed.
     pub(super) fn load_at(&self) -> Option<Timestamp> {
         let loaded = self.window.loaded.filter(|loaded| loaded.due_at < Timestamp::MAX)?;
         if self.window.scan.is_some() || self.window.broken {
             return None;
         }
-        // If less than half of the budget is free, no more is loaded than has to be.
+        // If more than half of the budget is in use, the next scan begins late: only the tasks of the lead time have to be in memory.
         let has_spare = self.bytes() <= self.config.near_bytes_max / 2;
         let ahead_ms = if has_spare { self.config.horizon_ms / 2 } else { self.lead_ms() / 2 };
         let ahead = i64::try_from(ahead_ms).unwrap_or(i64::MAX);
@@ -82,36 +83,37 @@ impl Residence {
         Some(Timestamp::from_ms(at).unwrap_or(Timestamp::EPOCH))
     }
 
-    /// Tasks that are due after this instant leave memory.
+    /// Returns the instant after which due tasks leave memory: the horizon, or `until` of the scan under way if that is later.
     pub(super) fn keep_until(&self, now: Now) -> Timestamp {
         let horizon = now.wall.saturating_plus_ms(self.config.horizon_ms);
         self.window.scan.as_ref().map_or(horizon, |scan| scan.until.max(horizon))
     }
 
-    /// Tasks that are due until this instant stay in memory, whatever the budget says.
+    /// Returns the instant until which due tasks stay in memory, whatever the budget says.
     pub(super) fn must_until(&self, now: Now) -> Timestamp {
         let lead = now.wall.saturating_plus_ms(self.lead_ms());
         self.window.scan.as_ref().map_or(lead, |scan| scan.must.max(lead))
     }
 
-    /// Whether a task at this place stays in memory once it is durable.
+    /// Whether a task with this due key stays in memory once the task is durable.
     pub(crate) fn keeps(&self, now: Now, place: DueKey) -> bool {
         place.due_at <= self.must_until(now)
             || place.due_at <= self.keep_until(now) && (!self.is_full() || place <= self.window.reached())
     }
 
-    /// Whether memory knows every task that is due by now. Until then the engine cannot tell which task comes first. Also true once a scan
-    /// has failed.
+    /// Whether memory has every task that is due by now, or a scan has failed. Until then the engine cannot tell which ready task comes
+    /// first.
     pub(crate) fn knows_what_is_due(&self, now: Now) -> bool {
         self.has_what_is_due(now) || self.window.broken
     }
 
-    /// Whether memory has every task that is due by now. Once the store has failed to answer a scan, memory does not get the rest any more.
+    /// Whether memory has every task that is due by now. Once a scan has failed, the missing tasks are not loaded any more.
     pub(crate) fn has_what_is_due(&self, now: Now) -> bool {
         self.window.reached() >= DueKey { due_at: now.wall, put_seq: Seq(u64::MAX) }
     }
 
-    /// Starts to load tasks when half of the horizon is used up, or there is memory to spare.
+    /// Starts the first scan, and later a scan whenever the instant of `load_at` has come. Does nothing while a scan is under way or once
+    /// one has failed.
     pub(crate) fn load_ahead(&mut self, ledger: &mut Ledger, now: Now, out: &mut Vec<Effect>) {
         if self.window.scan.is_some() || self.window.broken {
             return;
@@ -129,7 +131,7 @@ impl Residence {
         self.scan(ledger, scan, out);
     }
 
-    /// Asks for what lies behind the place that `scan` has reached.
+    /// Asks the store for tasks behind the due key that `scan` has reached. `scan` is the scan under way from now on.
     fn scan(&mut self, ledger: &mut Ledger, scan: Scan, out: &mut Vec<Effect>) {
         let Scan { reached: after, until, .. } = scan;
         let request = match scan.kind {
@@ -141,14 +143,13 @@ impl Residence {
         self.window.scan = Some(Scan { request, ..scan });
     }
 
-    /// Whether the scan under way has this number.
+    /// Whether `request` belongs to the scan under way.
     pub(crate) fn has_scan(&self, request: RequestId) -> bool {
         self.window.scan.as_ref().is_some_and(|scan| scan.request == request)
     }
 
-    /// Decides on the next task of a page that the scan under way has brought. Returns whether the task stays in memory; if not, the scan
-    /// ends before it. The scan stays in place while its tasks are loaded, so that `keep_until` covers them even if the wall clock has
-    /// stepped back since it began.
+    /// Returns whether the next task of a page goes into memory. If not, the scan ends just before this task. While tasks go into memory,
+    /// the scan stays under way, so that `keep_until` covers them even if the wall clock has stepped back since the scan began.
     pub(crate) fn scan_keeps(&mut self, now: Now, place: DueKey) -> bool {
         let keeps = self.keeps(now, place);
         if !keeps {
@@ -157,17 +158,18 @@ impl Residence {
         keeps
     }
 
-    /// A task that the scan has brought is in memory.
+    /// Notes that the task at `place`, which the scan has brought, is in memory.
     pub(crate) fn scan_reached(&mut self, place: DueKey) {
         self.scan_under_way().reached = place;
     }
 
-    /// Whether the scan under way brings tasks to load. If not, it asks which task is due next.
+    /// Whether the scan under way reads tasks into memory. If not, the scan only asks which task is due next.
     pub(crate) fn scan_loads(&mut self) -> bool {
         self.scan_under_way().kind == Kind::Load
     }
 
-    /// All tasks of a page are in memory. The scan goes on behind the page, or asks which task is due next.
+    /// Goes on after a page whose tasks are all in memory. Asks for the next page, or after the last page for the first task behind the
+    /// window.
     pub(crate) fn scan_on(&mut self, ledger: &mut Ledger, next: Option<DueKey>, out: &mut Vec<Effect>) {
         let scan = *self.scan_under_way();
         self.end_read(scan.request);
@@ -180,7 +182,7 @@ impl Residence {
         }
     }
 
-    /// The scan under way has found the next task behind the loaded part.
+    /// Ends the scan. The window reaches up to `first`, the first task behind it; `None`: the store has no later task.
     pub(crate) fn peeked(&mut self, first: Option<DueKey>) {
         let end = DueKey { due_at: Timestamp::MAX, put_seq: Seq(u64::MAX) };
         self.end_scan(first.map_or(end, just_before));
@@ -200,13 +202,13 @@ impl Residence {
         self.window.loaded = Some(reached);
     }
 
-    /// The store failed to answer the scan under way.
+    /// Ends the scan under way, because the store failed to answer it. No scan begins any more.
     pub(crate) fn scan_failed(&mut self) {
         self.window.scan = None;
         self.window.broken = true;
     }
 
-    /// The task at this place is no longer in memory.
+    /// Notes that the task at `place` has left memory: the window ends before this task now.
     pub(crate) fn left(&mut self, place: DueKey) {
         let window = &mut self.window;
         window.loaded = window.loaded.map(|loaded| loaded.min(just_before(place)));
@@ -216,7 +218,7 @@ impl Residence {
     }
 }
 
-/// The place before this one: no task has `put_seq` 0.
+/// Returns the due key just before `place`. The subtraction cannot fail, because no task has `put_seq` 0.
 fn just_before(place: DueKey) -> DueKey {
     DueKey { put_seq: Seq(place.put_seq.0 - 1), ..place }
 }

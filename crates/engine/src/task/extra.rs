@@ -1,6 +1,8 @@
-//! [`Terms`]: what an owner may say of the life of a task; [`Extra`]: what a task keeps of that, and of its events.
+//! [`Terms`]: priority, group, retries and expiry, as an owner asks for them in a put. [`Extra`]: the members of a task that most tasks do
+//! not have.
 //!
-//! A new member of a task begins here. The compiler leads to the codec of the store (`codec/extra.rs`) and to the view of a task.
+//! To give tasks a new member, start in this file. The compiler then reports the other places: the codec of the store (`codec/extra.rs`)
+//! and the view of a task.
 
 use std::sync::Arc;
 
@@ -8,19 +10,19 @@ use super::LeaseNo;
 use crate::name::Group;
 use crate::time::Timestamp;
 
-/// The priority of a task whose owner gave none. Smaller goes first.
+/// The priority of a task whose owner gave none. Ready tasks with a smaller priority number are leased first.
 pub const PRIORITY_DEFAULT: u32 = 1024;
 
 /// Priority, group, retries and expiry of a task.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Terms {
-    /// Smaller goes first among ready tasks. By default [`PRIORITY_DEFAULT`].
+    /// Ready tasks with a smaller number are leased first. The default is [`PRIORITY_DEFAULT`].
     pub priority: u32,
-    /// Tasks of one group share a limit of their queue.
+    /// The group of the task. The tasks of one group in one queue share the queue's in-flight limit for a group.
     pub group: Option<Group>,
-    /// How often and how soon it is tried again; `None`: for ever, and at once.
+    /// How often and how soon the task is tried again; `None`: as the settings of the queue say.
     pub retry: Option<Retry>,
-    /// The time from the put until the task is given up (ms), unless a worker has it then or has finished it.
+    /// How long after the put the task is given up (ms), unless a worker has the task then or has finished it; `None`: never.
     pub expire_after_ms: Option<u64>,
 }
 
@@ -31,49 +33,50 @@ impl Default for Terms {
 }
 
 impl Terms {
-    /// The terms that a task keeps beside its priority, if it is put at `put_at`.
+    /// Returns the terms other than the priority as the extra members of a task that is put at `put_at`.
     pub(crate) fn kept(self, put_at: Timestamp) -> Extra {
         let Self { priority: _, group, retry, expire_after_ms } = self;
         let expire_at = expire_after_ms.map(|ms| put_at.saturating_plus_ms(ms));
         Extra { group, retry, expire_at, ..Extra::default() }
     }
 
-    /// Bytes of all texts in it.
+    /// Returns the bytes of all texts in the terms.
     pub(crate) fn text_bytes(&self) -> usize {
         let Self { priority: _, group, retry: _, expire_after_ms: _ } = self;
         group.as_ref().map_or(0, |group| group.as_str().len())
     }
 }
 
-/// Members that most tasks do not have.
+/// Members of a task that most tasks do not have.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Extra {
-    /// Tasks of one group share a limit.
+    /// The group of the task. The tasks of one group in one queue share the queue's in-flight limit for a group.
     pub group: Option<Group>,
-    /// The lease duration that the producer chose, milliseconds.
+    /// The lease duration that the producer chose (ms).
     pub ttr_ms: Option<u64>,
-    /// The door it came through; 0 is HTTP or an embedding program.
+    /// The number of the door through which the task was put. 0 is HTTP or an embedding program.
     pub origin: u8,
-    /// If no worker has leased the task by then, it is dead.
+    /// When the task is given up, unless a worker has the task then or has finished it; `None`: never.
     pub expire_at: Option<Timestamp>,
     /// W3C trace context of the put.
     pub trace: Option<Arc<str>>,
-    /// How often and how soon it is tried again.
+    /// How often and how soon the task is tried again; `None`: as the settings of the queue say.
     pub retry: Option<Retry>,
     /// The last attempts that failed, the oldest first, at most [`Failure::KEPT`].
     pub failures: Vec<Failure>,
     /// When and why the task was given up.
     pub dead: Option<Dead>,
-    /// Which instant of its timeline it is due at, from 0.
+    /// The index of the instant of the timeline at which the task is due, from 0.
     pub step: u32,
-    /// The lease under which the instant of its timeline before this one was acked, so that a second ack is told the same.
+    /// The lease under which the previous instant of the timeline was acked. A second ack of this lease gets the same answer as the first
+    /// ack.
     pub acked: Option<LeaseNo>,
     /// Counts of the task's events so far.
     pub tally: Tally,
 }
 
 impl Extra {
-    /// Bytes of all its texts and failures together, about.
+    /// Returns about how many bytes all texts and failures take together.
     #[must_use]
     pub fn text_bytes(&self) -> usize {
         let Self {
@@ -105,31 +108,32 @@ impl Extra {
 /// Counts of the events of a task so far. A running lease is not counted before it ends. A redrive does not reset the counts.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct Tally {
-    /// Leases that ended without an ack.
+    /// Number of leases that ended without an ack.
     pub leases: u32,
-    /// Leases among them that ran out.
+    /// Number of `leases` that ran out.
     pub expiries: u32,
-    /// Leases among them that workers gave back.
+    /// Number of `leases` that workers gave back.
     pub nacks: u32,
-    /// Leases among them that ended because the worker gave the task up.
+    /// Number of `leases` that ended because the worker gave up the task.
     pub burials: u32,
-    /// Redrives, and calls to be due at once.
+    /// Number of redrives and other calls with which owners made the task due at once.
     pub redrives: u32,
-    /// The delay that it was given last after its put, milliseconds; `None`: none since its put.
+    /// The delay of the last nack (ms), or else the delay of the put if a call made the task due at once. `None`: there was neither a nack
+    /// nor such a call.
     pub delay_ms: Option<u64>,
 }
 
-/// Why a task is made due before its time, or gets another life.
+/// Why a scheduled task is made due before its time, or a dead task is made live again.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Redriven {
     /// The owner wants the task to run.
     ByOwner,
-    /// A worker takes this very task.
+    /// A worker leases exactly this task by its id.
     ForLease,
 }
 
 impl Tally {
-    /// Counts that the task was made due before its time, or got another life.
+    /// Counts that an owner made the task due before its time, or made the dead task live again. Counts nothing if a worker did so.
     pub(crate) fn count_redrive(&mut self, by: Redriven) {
         self.redrives = self.redrives.saturating_add(u32::from(by == Redriven::ByOwner));
     }
@@ -147,23 +151,23 @@ impl Tally {
     }
 }
 
-/// How often a task is tried, and how soon after a nack that names no delay.
+/// How often a task is tried, and how long it waits after a nack that names no delay.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct Retry {
     /// The task is dead after this many attempts that failed, at least 1; `None`: the task is tried for ever.
     pub max_attempts: Option<u32>,
-    /// How long to wait after a nack; `None`: not at all.
+    /// The wait after a nack that names no delay; `None`: the task is ready again at once.
     pub backoff: Option<Backoff>,
 }
 
-/// The wait between attempts.
+/// How long a task waits before its next attempt.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Backoff {
-    /// Whether it doubles with each attempt.
+    /// Whether the wait doubles with each attempt.
     pub doubles: bool,
-    /// The first wait, milliseconds.
+    /// The first wait (ms).
     pub base_ms: u64,
-    /// The longest wait, milliseconds.
+    /// The longest wait (ms).
     pub max_ms: u64,
     /// The largest share of a wait that is left out at random (percent, at most 100). So tasks that failed together do not come back
     /// together.
@@ -171,7 +175,8 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// How long to wait after the `attempts`th attempt failed (ms). `chance` is any number; an equal number gives an equal wait.
+    /// Returns how long a task waits after its attempt `attempts` (from 1) failed (ms). The jitter is computed from `chance`, which is any
+    /// number. An equal `chance` gives an equal wait.
     ///
     /// ```
     /// use tickwheel_engine::Backoff;
@@ -194,18 +199,18 @@ impl Backoff {
 /// An attempt that failed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Failure {
-    /// When it ended.
+    /// When the attempt ended.
     pub at: Timestamp,
-    /// Which attempt it was, from 1.
+    /// The number of the attempt, from 1.
     pub attempt: u32,
-    /// How it ended.
+    /// How the attempt failed.
     pub how: Failed,
     /// The reason that its worker gave.
     pub reason: Option<Arc<str>>,
 }
 
 impl Failure {
-    /// How many failures of one task are kept. The last ones matter most.
+    /// How many failures of one task are kept. The oldest ones are dropped first.
     pub const KEPT: usize = 10;
 }
 
@@ -216,7 +221,7 @@ pub enum Failed {
     Nacked,
     /// The lease ran out.
     LeaseEnded,
-    /// The owner took the task back.
+    /// The owner took the task back from the worker.
     Revoked,
     /// The worker gave the task up.
     Buried,
@@ -227,22 +232,22 @@ pub enum Failed {
 /// When and why a task was given up.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Dead {
-    /// When.
+    /// When the task was given up.
     pub at: Timestamp,
-    /// When it had been due.
+    /// When the task had been due.
     pub due_at: Timestamp,
-    /// Why.
+    /// Why the task was given up.
     pub why: Death,
-    /// Another task has had its key since: this task is found by its id alone.
+    /// Whether the key has gone to another task. Then this task is found by its id alone.
     pub keyless: bool,
 }
 
 /// Why a task was given up.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Death {
-    /// The attempts failed as often as the retry policy allows.
+    /// The number of failed attempts reached the limit of the retry policy.
     MaxAttempts,
-    /// No worker had finished the task by its `expire_at`.
+    /// The task's `expire_at` passed before a worker finished the task.
     Expired,
     /// A worker gave the task up. The task is kept until a caller redrives or cancels it, without a limit of time.
     Buried,

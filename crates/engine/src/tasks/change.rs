@@ -1,4 +1,4 @@
-//! Changes of a task: it is added, replaced, given up, forgotten, ended.
+//! Changes of a task: add, replace, give up, forget, end.
 
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ use crate::task::{Dead, Death, Ended, Outcome, Redriven, Task};
 use crate::time::{Now, Seq, Timestamp};
 
 impl Tasks<'_> {
-    /// Gives a live task a new record, which `change` makes from the old one, and leaves it where it stands.
+    /// Gives a task a new record, which `change` makes from the old one. The task stays in the index (wheel, line or leases) that it is in.
     pub(crate) fn record(&mut self, slot: Slot, change: impl FnOnce(&mut Task)) {
         self.residence.record(self.ledger, slot, change);
     }
 
-    /// Changes a task as [`record`](Self::record) does, makes the tokens of all earlier leases void, and forgets the lease that
-    /// a stop wrote down. `change` gets the moment and the number of the change as well.
+    /// Changes a task as [`record`](Self::record) does. Also makes the tokens of all earlier leases void, and removes the lease that a stop
+    /// wrote down. `change` also gets the current moment and the number of the change.
     pub(crate) fn renew(&mut self, slot: Slot, change: impl FnOnce(&mut Task, Now, Seq)) {
         let (now, fence, seq) = (self.now, self.dispatch.fence(), self.ledger.applied().next());
         self.record(slot, |task| {
@@ -29,7 +29,8 @@ impl Tasks<'_> {
         });
     }
 
-    /// Counts a task that was put, and watches its expiry. A task that comes dead from another store is not counted: that store counted it.
+    /// Counts the put of a live task in its queue, and watches the task's expiry. An imported dead task is not counted, because its former
+    /// store has counted it.
     pub(crate) fn enter(&mut self, slot: Slot) {
         let task = Arc::clone(self.residence.task(slot));
         if task.dead().is_none() {
@@ -38,7 +39,7 @@ impl Tasks<'_> {
         self.watch_expiry(&task);
     }
 
-    /// Adds a task whose key is free, or takes the key from a dead task for it.
+    /// Adds a task and returns its slot. If a dead task has the key (`dead` is its slot), takes the key from the dead task.
     pub(crate) fn add(&mut self, task: Task, dead: Option<Slot>) -> Slot {
         let Some(dead) = dead else { return self.create(task) };
         self.together(|tasks| {
@@ -74,7 +75,7 @@ impl Tasks<'_> {
         slot
     }
 
-    /// Begins the life of a task that was put, in the place that its `due_at` says.
+    /// Counts a task that was put, watches its expiry, and puts the task into its line or into the wheel, as its `due_at` says.
     pub(crate) fn begin(&mut self, slot: Slot) {
         self.enter(slot);
         self.place(slot);
@@ -93,7 +94,8 @@ impl Tasks<'_> {
         self.unplace(slot);
         let seq = self.ledger.next_seq();
         let task = Arc::clone(self.residence.task(slot));
-        // The key of a keyless task belongs to another task by now: the end of this one says nothing about the key.
+        // The key of a keyless task belongs to another task by now. So the end is recorded under a key made of the id, and says nothing
+        // about the other task.
         let key = if task.is_keyed() { task.key.clone() } else { Key::from_id(task.id) };
         self.unwatch_expiry(&task);
         self.dispatch.task_ended(self.ledger, &task, outcome);
@@ -104,7 +106,7 @@ impl Tasks<'_> {
         });
     }
 
-    /// Gives up a task that stands nowhere. The dead task is kept for a while, so that people can look at it.
+    /// Makes a task dead that is in no index (wheel, line or leases). The dead task is kept for a while, so that people can look at it.
     pub(crate) fn die(&mut self, slot: Slot, why: Death) {
         let forgotten_at = self.forgotten_at(self.now, why);
         self.together(|tasks| {
@@ -121,17 +123,17 @@ impl Tasks<'_> {
         self.place(slot);
     }
 
-    /// When a task that is given up now is forgotten.
+    /// Returns when a task is forgotten that is given up at `now`. For a buried task, also notes the returned instant as used.
     pub(crate) fn forgotten_at(&mut self, now: Now, why: Death) -> Timestamp {
         match why {
             Death::MaxAttempts | Death::Expired => now.wall.saturating_plus_ms(self.config.dead_ms),
-            // Never. Each buried task comes after the earlier ones, even if both were buried in one millisecond or the clock has stepped
-            // back.
+            // A buried task is never forgotten. Each buried task gets a later instant than the ones before it, even if both were buried in
+            // one millisecond or the clock has stepped back.
             Death::Buried => self.residence.next_buried(now),
         }
     }
 
-    /// Forgets a dead task when its time has come.
+    /// Forgets a dead task whose time has come. If the engine takes no changes any more, the dead task stays in memory, in no index.
     pub(crate) fn forget(&mut self, slot: Slot) {
         self.residence.get_mut(slot).at = At::Far;
         if self.ledger.takes_changes() {
@@ -153,14 +155,14 @@ impl Tasks<'_> {
         self.renew(slot, |task, now, seq| {
             let put_at = task.put_at;
             let extra = task.extra_mut();
-            // The delay that the task was given stays known.
+            // Keeps the delay that the task had, because `due_at` and `dead` are about to change.
             let delay_ms = extra.dead.take().map(|dead| dead.due_at.ms_since(put_at));
             extra.tally.delay_ms = extra.tally.delay_ms.or(delay_ms);
             extra.expire_at = None;
             extra.tally.count_redrive(by);
             task.attempts = 0;
             task.due_at = now.wall;
-            // The version also rises if a worker takes the task: of two tasks that had a key, the one that has it later has the higher
+            // The version also rises if a worker leases the dead task. So of two tasks that had the same key, the later one has the higher
             // version.
             task.version = seq;
         });

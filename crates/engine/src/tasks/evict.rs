@@ -1,4 +1,4 @@
-//! Tasks leave memory, or leave a stub there, once they are durable and nothing needs their records.
+//! Eviction: tasks leave memory or shrink to stubs, once they are durable and nothing needs their whole records.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::slot::Slot;
 use crate::task::Task;
 use crate::time::Timestamp;
 
-/// The form in which a durable entry may rest: whole, as a stub, or out of memory.
+/// The form to which a durable entry may shrink: whole in memory, a stub in memory, or out of memory.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 enum Form {
     Whole,
@@ -19,14 +19,14 @@ enum Form {
 }
 
 impl Tasks<'_> {
-    /// An effect of this entry is durable. If it was the last one, the entry may leave memory.
+    /// Takes in that a change of this entry is durable. If no later change waits for a commit, evicts the entry where that is possible.
     pub(crate) fn made_durable(&mut self, slot: Slot) {
         if self.residence.made_durable(self.ledger, slot) {
             self.evict(slot);
         }
     }
 
-    /// Evicts the entries that no read under way can contradict any more, if nothing else needs them.
+    /// Evicts the pinned entries whose reads are all answered, if nothing else needs the entries.
     pub(crate) fn evict_unpinned(&mut self) {
         while let Some(slot) = self.residence.pop_unpinned() {
             let form = self.form_for(slot);
@@ -34,9 +34,10 @@ impl Tasks<'_> {
         }
     }
 
-    /// A durable entry that nothing needs leaves memory, or leaves a stub there, once no read under way can contradict it.
+    /// Evicts a durable entry that nothing needs, or shrinks it to a stub. While reads are under way, pins the entry instead, because a
+    /// read may return an older record of the task.
     pub(crate) fn evict(&mut self, slot: Slot) {
-        // A command may have evicted the entry already.
+        // An earlier command may have evicted or changed the entry.
         if !self.residence.has(slot) || self.residence.get(slot).dirty.is_some() {
             return;
         }
@@ -50,7 +51,7 @@ impl Tasks<'_> {
     fn form_for(&mut self, slot: Slot) -> Form {
         let place = DueKey::of(self.residence.task(slot));
         if matches!(self.residence.get(slot).at, At::Far) && self.residence.keeps(self.now, place) {
-            // The horizon has come nearer since the entry was placed.
+            // Time has passed since the entry was placed, and its due time is inside the horizon now.
             self.place(slot);
         }
         let entry = self.residence.get(slot);
@@ -76,7 +77,8 @@ impl Tasks<'_> {
         if let (Form::Stub, &At::Ready { since }) = (form, &self.residence.get(slot).at) {
             return self.shrink(slot, &task, since);
         }
-        // A dead task is not missed if the engine takes no changes any more: then it cannot be forgotten.
+        // A task that leaves memory has to be loaded again before it is due, so the window of loaded tasks is told. A dead task need not be
+        // loaded again once the engine takes no changes, because it can no longer be forgotten.
         let state = self.residence.get(slot).state();
         let is_missed = state.is_some_and(|state| state != State::Dead || self.ledger.takes_changes());
         self.unplace(slot);
@@ -102,7 +104,7 @@ impl Tasks<'_> {
         self.residence.remove(slot);
     }
 
-    /// Gives memory back, a bounded step at a time, if too much of it is in use.
+    /// Evicts some entries and drops some stubs if too much memory is in use. One call does a bounded amount of work.
     pub(crate) fn shed(&mut self) {
         for _ in 0..self.config.bounds.shed_visits {
             let Some(slot) = self.residence.next_visited() else { break };
@@ -118,7 +120,8 @@ impl Tasks<'_> {
         let entry = self.residence.get(slot);
         let slot = match &entry.at {
             At::Waiting(_) | At::Rewound => Some(slot),
-            // The line is always shed from its end, no matter which of its entries is met.
+            // For a ready entry, the last entry of its line is evicted instead, because the last one is needed latest. A parked entry is
+            // evicted itself.
             At::Ready { .. } => self.dispatch.last_of_line(&entry.task, slot),
             At::Far | At::Leased(_) | At::Ended(_) => None,
         };

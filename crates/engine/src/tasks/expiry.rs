@@ -1,4 +1,4 @@
-//! Tasks expire: a task that is not done by then is given up, unless a worker has it.
+//! Expiry: a task that is not done by its `expire_at` is given up, unless a worker has the task.
 
 use super::Tasks;
 use crate::name::QueueName;
@@ -8,14 +8,14 @@ use crate::slot::{QueueNo, Slot};
 use crate::task::{Death, Task};
 
 impl Tasks<'_> {
-    /// Watches the expiry of a task in memory, if it has one.
+    /// Watches the expiry of a live task in memory, if the task has one.
     pub(crate) fn watch_expiry(&mut self, task: &Task) {
         if let Some(expiry) = self.expiry_of(task).filter(|_| task.dead().is_none()) {
             self.residence.expiries().watch(expiry, task.due_at);
         }
     }
 
-    /// A task leaves a stub: the stub is found by its due time only, so the watch notes that time.
+    /// Notes the due time of a task that becomes a stub in the watch of its expiry, because a stub is found by its due time only.
     pub(super) fn watch_shrunk(&mut self, task: &Task) {
         if let Some(expiry) = self.expiry_of(task) {
             self.residence.expiries().set_due(&expiry, task.due_at);
@@ -33,7 +33,8 @@ impl Tasks<'_> {
         Some((at, task.id, self.dispatch.number(&task.queue)))
     }
 
-    /// Gives up the tasks that have expired by now. Tasks that workers have may still be finished.
+    /// Gives up the tasks whose expiry has passed, and asks for the records of expired stubs. Tasks that workers have are left alone,
+    /// because they may still be finished.
     pub(super) fn expire(&mut self) {
         if !self.ledger.takes_changes() {
             return;
@@ -46,7 +47,8 @@ impl Tasks<'_> {
         }
     }
 
-    /// A stub has expired: it counts as dead from now on, and its record is fetched to write that down.
+    /// Takes in that a stub has expired. The queue counts the task as dead from now on, and the record is fetched so that the death can be
+    /// written down. `in_line`: the stub is in its line, because the task is due.
     fn expire_stub(&mut self, id: u64, queue: QueueNo, in_line: bool) {
         if let Some(name) = self.dispatch.stub_expired(queue, id, in_line) {
             self.residence.want_overdue(id, Some(name));
@@ -64,7 +66,8 @@ impl Tasks<'_> {
         }
     }
 
-    /// Watches a task from a scan that stays a stub. If it has expired by now, it is given up like the stubs that were here before.
+    /// Watches the expiry of a task that a scan brought and that stays a stub. If the task has expired by now, treats it as
+    /// [`expire_stub`](Self::expire_stub) does.
     pub(crate) fn watch_stub(&mut self, task: &Task) {
         match self.expiry_of(task) {
             Some((at, id, queue)) if at <= self.now.wall && self.ledger.takes_changes() => {
@@ -75,15 +78,15 @@ impl Tasks<'_> {
         }
     }
 
-    /// Forgets a dead task that is a stub. Once nothing can be written down any more, the stub is left alone.
+    /// Asks for the record of a dead task that is a stub, to forget the task. Does nothing once the engine takes no changes any more.
     pub(crate) fn forget_stub(&mut self, id: u64) {
         if self.ledger.takes_changes() {
             self.residence.want_overdue(id, None);
         }
     }
 
-    /// The store answered with the record of a stub that has expired or is to be forgotten. Loading the record gives the task up or forgets
-    /// it.
+    /// Takes in the record of a stub that has expired (`expired` is its queue) or is to be forgotten (`None`). Loading the record gives the
+    /// task up or forgets it.
     pub(crate) fn overdue_found(&mut self, id: u64, expired: Option<&QueueName>, found: Found) {
         if let Some(name) = expired {
             self.dispatch.end_expired_stub(name, id);

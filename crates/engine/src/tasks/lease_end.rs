@@ -15,9 +15,9 @@ use crate::time::{Now, Timestamp};
 use crate::token::Token;
 
 impl Tasks<'_> {
-    /// A lease ended without an ack: the attempt counts. The task is ready in its old place, due again later, or dead.
+    /// Ends a lease without an ack, and counts the attempt. The task is then ready in its old place, due again later, or dead.
     pub(crate) fn lease_ended(&mut self, slot: Slot, lease_end: LeaseEnd) {
-        // The attempt and the death that follows from it are one change: a crash must not keep the attempt alone.
+        // The attempt and the death that follows from it have to be durable together. A crash must not keep the attempt alone.
         self.together(|tasks| tasks.count_attempt(slot, lease_end));
     }
 
@@ -50,17 +50,18 @@ impl Tasks<'_> {
         if let Some(why) = death {
             return self.die(slot, why);
         }
-        // The task's expiry may have passed while it was leased, and the clock may have stepped back since.
+        // The watch of the expiry may have been used up while the task was leased. If the clock has stepped back since, the expiry is still
+        // to come.
         let task = Arc::clone(self.residence.task(slot));
         self.watch_expiry(&task);
         match due_at {
-            // A ready task stays ready, also if the wall clock has stepped back since.
+            // A ready task stays ready, even if the wall clock has stepped back since.
             None => self.make_ready(slot, self.now.wall),
             Some(_) => self.place(slot),
         }
     }
 
-    /// When a task whose attempt failed is due again. `None`: at once, in its old place.
+    /// Returns when a task whose attempt failed is due again; `None`: at once, in its old place in the line.
     fn due_again(&self, task: &Task, attempts: u32, again: Retrying) -> Option<Timestamp> {
         let due_at = match again {
             Retrying::AtOnce => return None,
@@ -71,11 +72,11 @@ impl Tasks<'_> {
             }
             Retrying::At(due_at) => due_at,
         };
-        // The task is not put off beyond the moment at which it is given up.
+        // The task is due no later than its expiry, at which it is given up.
         Some(due_at.min(task.expire_at().unwrap_or(Timestamp::MAX)))
     }
 
-    /// A pseudo-random number. It is the same each time it is computed for this attempt of this task.
+    /// Returns a pseudo-random number for this attempt of this task. The number is the same each time it is computed.
     fn chance(&self, task: &Task) -> u64 {
         let mut hasher = SipHasher13::new_with_key(self.secret);
         hasher.write(b"backoff");
@@ -84,15 +85,15 @@ impl Tasks<'_> {
         hasher.finish()
     }
 
-    /// A task stands where no worker has it. If its expiry passed while it was leased, it is given up, and no waiting call gets it. If the
-    /// clock has stepped back, the expiry may still be to come, so it is watched again.
+    /// Checks the expiry of a task that comes back from a worker. If the expiry passed while the task was leased, gives the task up, so
+    /// that no waiting call gets it. If the clock has stepped back and the expiry is still to come, watches the expiry again.
     pub(crate) fn back_from_worker(&mut self, slot: Slot) {
         let task = Arc::clone(self.residence.task(slot));
         self.watch_expiry(&task);
         self.expire_one(slot);
     }
 
-    /// Takes back deliveries that reached no worker, as if they had not been made.
+    /// Takes back deliveries that reached no worker: the tasks are ready again, and no attempt is counted.
     pub(crate) fn take_back(&mut self, tokens: &[Token]) {
         for token in tokens {
             let Some((id, no)) = self.dispatch.verify(token) else { continue };
@@ -111,14 +112,14 @@ impl Tasks<'_> {
     }
 }
 
-/// Takes the task from the worker that has this lease. The attempt counts.
+/// Records in `task` that the owner revoked the lease `no`. Adds a failure, and counts the attempt.
 pub(crate) fn revoke(task: &mut Task, now: Now, no: LeaseNo) {
     fail(task, now, Failed::Revoked, None);
     task.revoked = Some(no);
     task.attempts = task.attempts.saturating_add(1);
 }
 
-/// Adds a failure to the task's list of failures, which keeps the last ones.
+/// Adds a failure to the task's list, which keeps the last [`Failure::KEPT`] failures, and counts the failure.
 fn fail(task: &mut Task, now: Now, how: Failed, reason: Option<Arc<str>>) {
     let attempt = task.attempts.saturating_add(1);
     let failures = &mut task.extra_mut().failures;

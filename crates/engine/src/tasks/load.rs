@@ -1,4 +1,4 @@
-//! Tasks come into memory, whole or as stubs.
+//! Loads tasks into memory, whole or as stubs.
 
 use std::sync::Arc;
 
@@ -20,8 +20,8 @@ enum Met {
 }
 
 impl Tasks<'_> {
-    /// Takes a live task of the store into memory, whole. It goes into the place of its stub, if it has one; otherwise a lease that a stop
-    /// wrote down goes on. `None` if memory has the task whole already.
+    /// Loads a task of the store into memory, whole. The task takes the place of its stub, if it has one. Otherwise a lease that a stop
+    /// wrote down goes on. A task that has expired is given up at once. Returns `None` if the task is whole in memory already.
     pub(crate) fn load(&mut self, task: Arc<Task>) -> Option<Slot> {
         if self.residence.by_id(task.id).is_some() {
             return None;
@@ -57,13 +57,14 @@ impl Tasks<'_> {
         Some(slot)
     }
 
-    /// Whether a stop in the previous life wrote down a lease of the task.
+    /// Whether the record has a lease that a stop wrote down in the epoch before this one.
     pub(crate) fn goes_on(&self, task: &Task) -> bool {
         task.lease.is_some_and(|lease| lease.written_in.0 + 1 == self.ledger.ownership().epoch.0)
     }
 
-    /// Takes in what the store knows of a key. Returns the slot, if this brought the task of the key into memory, or the end of its last
-    /// task. Memory may have learned the key meanwhile, from a scan or a token. Then memory knows the key better than the store.
+    /// Takes in the store's answer about a key. Returns the slot of the task that this call loaded, or the end of the key's last task.
+    /// Returns neither if a task of the key is in memory already, for example from a scan or a token: memory knows the key better than the
+    /// store.
     pub(crate) fn take_found(
         &mut self,
         queue: &QueueName,
@@ -78,7 +79,7 @@ impl Tasks<'_> {
         }
     }
 
-    /// Takes a durable task from a scan into memory, as a stub if its record need not be in memory.
+    /// Takes a durable task that a scan brought into memory. The task becomes a stub if its record is large or memory is nearly full.
     pub(crate) fn take_in(&mut self, task: Arc<Task>) {
         if self.residence.by_id(task.id).is_some() || self.has_stub(&task) {
             return;
@@ -99,7 +100,7 @@ impl Tasks<'_> {
         }
     }
 
-    /// Moves the stubs of tasks that are due by now into their lines.
+    /// Moves the stubs that are due by now into their lines. For a stub of a dead task, asks for the record, to forget the task.
     pub(super) fn stubs_fall_due(&mut self) {
         while let Some(stub) = self.residence.pop_due_stub(self.now) {
             if stub.dead {
@@ -116,19 +117,21 @@ impl Tasks<'_> {
         self.residence.add_stub(WaitingStub::of(task, queue));
     }
 
-    /// A stub joins the line of its queue. `late_ms`: how long ago its instant came (ms), if it came just now.
+    /// Adds a stub to the line of its queue. `late_ms`: how long ago the task's due time came (ms); `None`: the task was ready before, and
+    /// is not counted again.
     fn join_stub(&mut self, queue: QueueNo, stub: ReadyStub, late_ms: Option<u64>) {
         self.residence.stub_joined();
         self.dispatch.join_stub(self.ledger, queue, stub, late_ms);
     }
 
-    /// Whether memory has a stub of this task. The record in the store has the same place as the stub: a change of either would need the
-    /// whole task.
+    /// Whether memory has a stub of this task. The stub has the same due key as the record in the store, because a change of the task needs
+    /// the whole task in memory.
     fn has_stub(&self, task: &Task) -> bool {
         self.residence.has_stub(DueKey::of(task)) || self.dispatch.has_stub(task)
     }
 
-    /// Removes the stub of this task, because the task itself is in memory now.
+    /// Removes the stub of this task, because the whole task is about to be in memory. Returns the state that the stub had; `None`: there
+    /// was no stub.
     fn take_stub(&mut self, task: &Task) -> Option<Met> {
         if self.residence.take_stub(DueKey::of(task)) {
             return Some(Met::Waiting);
@@ -138,8 +141,8 @@ impl Tasks<'_> {
         Some(Met::Ready { since })
     }
 
-    /// Puts a task of the store, which stands nowhere in memory, where its `due_at` says. A task that was ready in an earlier life has
-    /// fired then.
+    /// Puts a loaded task, which is in no index yet, into its line or into the wheel, as its `due_at` says. A task that was ready in an
+    /// earlier epoch is not counted as newly ready.
     fn place_stored(&mut self, slot: Slot) {
         let task = self.residence.task(slot);
         if task.dead().is_none() && task.due_at <= self.now.wall && self.late_ms(task).is_none() {
@@ -148,7 +151,8 @@ impl Tasks<'_> {
         self.place(slot);
     }
 
-    /// How late a due task of the store is ready (ms). `None`: the task was ready before this life began, and was counted then.
+    /// Returns how late a due task of the store becomes ready (ms); `None`: the task was ready before this epoch began, and was counted
+    /// then.
     fn late_ms(&self, task: &Task) -> Option<u64> {
         let fires_now = task.due_at.max(task.put_at) > self.residence.ready_before();
         fires_now.then(|| lateness_ms(task, self.now))

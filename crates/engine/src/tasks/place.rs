@@ -1,4 +1,4 @@
-//! Where a task stands, and how time moves it: this is the one place that says so.
+//! Moves tasks between the wheel and the ready lines, as time passes and as their records say.
 
 use super::Tasks;
 use crate::lease_end::LeaseEnd;
@@ -7,14 +7,15 @@ use crate::slot::Slot;
 use crate::task::Task;
 use crate::time::{Now, Timestamp};
 
-/// How late a task is ready (ms). For a task that was put after its instant, the time counts from the put: the rest is by its owner's wish.
+/// Returns how late a task becomes ready (ms). For a task that was put after its due time, the lateness starts at the put, because the
+/// owner chose a due time in the past.
 pub(super) fn lateness_ms(task: &Task, now: Now) -> u64 {
     now.wall.ms_since(task.due_at.max(task.put_at))
 }
 
 impl Tasks<'_> {
-    /// Makes ready what is due and ends the leases that ran out, in this order: an expired lease puts its task in its old
-    /// place among those that are due.
+    /// Does what is due by now: makes due tasks ready, gives up expired tasks, ends pauses, lets schedules go on, and ends the leases that
+    /// ran out. The leases come last, so that the task of an ended lease takes its old place among the due tasks.
     pub(crate) fn pass_time(&mut self) {
         self.dispatch.pass_time(self.now);
         for slot in self.residence.pop_due(self.now) {
@@ -29,8 +30,8 @@ impl Tasks<'_> {
 
     fn leases_end(&mut self) {
         let ended = self.dispatch.pop_ended(self.now);
-        // Once the store has failed, the end of a lease cannot be written down: the task stays with its worker, and the next life gives it
-        // to another worker.
+        // Once the store has failed, the end of a lease cannot be written down. So the task stays with its worker, and the owner in the
+        // next epoch gives the task to another worker.
         if self.ledger.has_failed() {
             return;
         }
@@ -40,7 +41,7 @@ impl Tasks<'_> {
         }
     }
 
-    /// The instant of an entry that stands nowhere has come.
+    /// Handles an entry in no index whose instant has come: forgets a dead task, makes a live task ready.
     fn fall_due(&mut self, slot: Slot) {
         if self.residence.get(slot).is_dead() {
             return self.forget(slot);
@@ -49,7 +50,8 @@ impl Tasks<'_> {
         self.join_ready(slot, self.now.wall, Some(late_ms));
     }
 
-    /// Puts an entry that stands nowhere where its `due_at` says.
+    /// Puts an entry that is in no index into the wheel if its `due_at` is in the future. Otherwise makes a live task ready, or forgets a
+    /// dead one.
     pub(crate) fn place(&mut self, slot: Slot) {
         if self.residence.task(slot).due_at <= self.now.wall {
             self.fall_due(slot);
@@ -58,18 +60,20 @@ impl Tasks<'_> {
         }
     }
 
-    /// Puts an entry that stands nowhere into its line, where it was before or where a call wants it: its instant did not come just now.
+    /// Puts an entry that is in no index into its line. `since`: when the task became ready. No lateness is counted, because the task did
+    /// not become due just now.
     pub(crate) fn make_ready(&mut self, slot: Slot, since: Timestamp) {
         self.join_ready(slot, since, None);
     }
 
-    /// `late_ms`: how long ago its instant came (ms), if it came just now.
+    /// Puts an entry into its line. `late_ms`: how long ago the task's due time came (ms), if it came just now.
     fn join_ready(&mut self, slot: Slot, since: Timestamp, late_ms: Option<u64>) {
         self.residence.get_mut(slot).at = At::Ready { since };
         self.dispatch.join(self.ledger, self.residence.task(slot), slot, late_ms);
     }
 
-    /// Takes an entry out of the index that it stands in. The caller gives it a new place at once.
+    /// Takes an entry out of the index that it is in: the wheel, its line, or the leases. The caller at once puts the entry elsewhere, ends
+    /// it or removes it.
     pub(crate) fn unplace(&mut self, slot: Slot) {
         match core::mem::replace(&mut self.residence.get_mut(slot).at, At::Far) {
             At::Far | At::Ended(_) => {}

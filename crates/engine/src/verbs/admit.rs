@@ -1,5 +1,5 @@
 //! Rules that puts, patches and imports share: the version is the expected one, a timeline rises, no instant is too far, the task does not
-//! expire before it is due, and no worker has it.
+//! expire before it is due, and no worker has the task.
 
 use crate::calls::{Due, OnLease, PatchError, PutError};
 use crate::name::{Key, QueueName};
@@ -34,7 +34,7 @@ macro_rules! say_refusals {
 say_refusals!(PutError PatchError);
 
 impl Tasks<'_> {
-    /// Whether the owner may change the task now. If the change takes the task from a worker, returns the lease that is revoked.
+    /// Checks that the owner may change the task now. Returns the lease that the change will revoke; `None`: no worker has the task.
     ///
     /// # Errors
     /// `leased`: a worker has the task, and the owner does not want to revoke its lease.
@@ -51,7 +51,8 @@ impl Tasks<'_> {
         }
     }
 
-    /// When a task is due: at the first moment of its timeline, or else as `due` says. `None`: neither says so.
+    /// Returns when a task is due: at the first moment of its timeline, or else as `due` says; `None`: there is neither. Refuses a timeline
+    /// that does not rise, and an instant that is too far ahead.
     pub(crate) fn admit(&self, timeline: &[Moment], due: Option<Due>) -> Result<Option<Timestamp>, Refusal> {
         if let Some(index) = falls_at(timeline) {
             return Err(Refusal::NotRising { index });
@@ -65,7 +66,8 @@ impl Tasks<'_> {
         due.map(instant).transpose()
     }
 
-    /// Whether the last task of a key that is not live was acked. Memory knows best, then what the store found.
+    /// Whether the last task of a key was acked and must still be remembered. The key has no live task. An end in memory is newer than
+    /// `gone`, the end that the store found.
     pub(crate) fn is_done(&self, queue: &QueueName, key: &Key, gone: Option<&Ended>) -> bool {
         match self.residence.by_key(queue, key).map(|slot| &self.residence.get(slot).at) {
             Some(At::Ended(outcome)) => matches!(outcome, Outcome::Done(_)),
@@ -73,12 +75,12 @@ impl Tasks<'_> {
         }
     }
 
-    /// Whether a task that ended must still be remembered. The store may know it for longer.
+    /// Whether a task that ended must still be remembered. The store may keep the end for longer.
     pub(crate) fn is_kept(&self, ended: &Ended) -> bool {
         self.dispatch.remembers(self.now, ended, self.config.history_ms)
     }
 
-    /// The instant that `due` means now; `None`: it is farther ahead than is allowed.
+    /// Returns the instant that `due` means now; `None`: the instant is farther ahead than the configuration allows.
     pub(crate) fn instant(&self, due: Due) -> Option<Timestamp> {
         let due_at = match due {
             Due::Now => self.now.wall,
@@ -91,17 +93,17 @@ impl Tasks<'_> {
     }
 }
 
-/// The first instant of a timeline that is not after the previous one.
+/// Returns the index of the first instant of a timeline that is not after the instant before it; `None`: the timeline rises.
 pub(crate) fn falls_at(timeline: &[Moment]) -> Option<usize> {
     timeline.windows(2).position(|pair| pair[1].at <= pair[0].at).map(|index| index + 1)
 }
 
-/// Whether the task has the version that its owner expects.
+/// Checks that the task has the version that its owner expects, if the owner expects one.
 pub(crate) fn admit_version(wanted: Option<Seq>, current: Option<Seq>) -> Result<(), Refusal> {
     if wanted.is_none() || wanted == current { Ok(()) } else { Err(Refusal::VersionMismatch { current }) }
 }
 
-/// Whether the task is due, and can be delivered, before it expires.
+/// Checks that the task expires after it is due and after now, so that it can be delivered before it expires.
 pub(crate) fn admit_expiry(now: Now, expire_at: Option<Timestamp>, due_at: Timestamp) -> Result<(), Refusal> {
     match expire_at {
         Some(expire_at) if expire_at <= due_at.max(now.wall) => {

@@ -1,4 +1,4 @@
-//! Calls on a task that is known by its id, in any queue and with any key.
+//! Calls on a task that is named by its id, in any queue and with any key.
 
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ use crate::task::{Outcome, Redriven};
 use crate::tasks::Tasks;
 
 impl Tasks<'_> {
-    /// Runs a command on a task in memory. If the command makes a dead task live again, the key of the task is in memory as well, or known
-    /// to lead to no task.
+    /// Runs a command on a task in memory, answers the call, and evicts the task if nothing needs it. The caller has looked up the task's
+    /// key before a command that makes a dead task live again. So a live task with the same key is in memory, if there is one.
     pub(crate) fn run_identified(&mut self, call: CallId, command: &Identified, slot: Slot) {
         let answer = match command {
             Identified::ById(_) if !command.means(self.residence.task(slot)) => command.not_found(),
             Identified::ById(by_id) => Answer::ById(self.act(by_id, slot)),
-            // A store that has failed is said first: see `redrive`.
+            // `redrive` reports a failed store before it reports that the task was not found.
             Identified::Redrive(redrive) => Answer::Redrive(self.redrive(&redrive.queue, slot)),
         };
         self.ledger.answer(call, answer);
@@ -30,7 +30,7 @@ impl Tasks<'_> {
         let entry = self.residence.get(slot);
         match (self.ledger.check_changes(), entry.state()) {
             (Err(why), _) if by_id.act != Act::Get => Err(why.into()),
-            // The state in memory may have been written down or not.
+            // The engine does not know whether the state in memory was written down before the store failed.
             (Err(Unavailable::ReadOnly { why }), _) if entry.dirty.is_some() => {
                 Err(ByIdError::Unavailable(Unavailable::Indeterminate { why }))
             }
@@ -55,12 +55,12 @@ impl Tasks<'_> {
         }
     }
 
-    /// Leases one task to the caller, and makes it due first if needed. No limit, rate or pause of its queue holds it up: the caller wants
-    /// exactly this task.
+    /// Leases exactly this task to the caller, and makes the task due first if needed. The limits, the rate and a pause of the queue do not
+    /// hold the lease up, because the caller names the task.
     fn lease_this(&mut self, slot: Slot, state: State, taking: Taking<'_>) -> Result<Acted, ByIdError> {
         if self.ledger.is_stopping() {
-            // The task was looked up in the store meanwhile. The leases are written down already, and this one would not go on after the
-            // next start.
+            // The stop began while the store looked the task up. The running leases are written down already, so this lease would not go on
+            // after the next start.
             return Err(Unavailable::Closed.into());
         }
         if state != State::Ready {
@@ -73,7 +73,7 @@ impl Tasks<'_> {
         Ok(Acted::Leased(Box::new(self.delivery().grant_one(slot, taking))))
     }
 
-    /// Makes a scheduled task due at once, or gives a dead task another life.
+    /// Makes a scheduled task due at once, or makes a dead task live again and due at once.
     fn make_due(&mut self, slot: Slot, state: State, by: Redriven) -> Result<(), ByIdError> {
         if state == State::Dead {
             self.decide_redrive(slot, by)?;
@@ -82,7 +82,7 @@ impl Tasks<'_> {
         Ok(self.hasten(slot, by)?)
     }
 
-    /// Makes a scheduled task due. Everything else in it stays, and so do the later moments of a timeline.
+    /// Makes a scheduled task due at once. The content of the task and the later moments of its timeline stay.
     pub(crate) fn hasten(&mut self, slot: Slot, by: Redriven) -> Result<(), Unavailable> {
         let task = Arc::clone(self.residence.task(slot));
         self.ledger.take_room(task_bytes(&task, true))?;
@@ -90,7 +90,7 @@ impl Tasks<'_> {
         self.renew(slot, |task, now, seq| {
             let delay_ms = task.due_at.ms_since(task.put_at);
             let tally = &mut task.extra_mut().tally;
-            // The delay that the task was given stays known.
+            // Keeps the delay that the task had, because `due_at` is about to change.
             tally.delay_ms = tally.delay_ms.or(Some(delay_ms));
             tally.count_redrive(by);
             task.due_at = now.wall;

@@ -1,4 +1,4 @@
-//! Calls on a live task that is known by its key: it runs now, or is taken from its worker.
+//! Calls on a live task that is named by its key: run the task now, or release it from its worker.
 
 use crate::calls::{ByKey, ByKeyError, KeyAct, State, TaskView};
 use crate::residence::At;
@@ -7,7 +7,8 @@ use crate::task::{Ended, Redriven};
 use crate::tasks::{Tasks, revoke};
 
 impl Tasks<'_> {
-    /// Acts on a task whose key is in memory. If it is not, `gone` is what the store knows of the last task of the key.
+    /// Acts on the live task of a key. The caller has looked the key up: the task is in memory, or `gone` is the end of the key's last
+    /// task, if the store has one.
     pub(crate) fn by_key(&mut self, by_key: &ByKey, gone: Option<&Ended>) -> Result<TaskView, ByKeyError> {
         self.ledger.check_changes()?;
         let ByKey { queue, key, act, if_version } = by_key;
@@ -37,8 +38,8 @@ impl Tasks<'_> {
         Ok(self.view(slot))
     }
 
-    /// Takes a task from its worker. The attempt counts, but is never the last one, even if the retry policy allows no more: its owner
-    /// wants another worker to have the task.
+    /// Takes a task from its worker and makes it ready. The attempt counts, but does not make the task dead, even if the retry policy
+    /// allows no more attempts, because the owner wants another worker to have the task. A task that has expired is given up.
     fn release(&mut self, slot: Slot) {
         let At::Leased(lease) = &self.residence.get(slot).at else {
             unreachable!("only a leased task has a worker")

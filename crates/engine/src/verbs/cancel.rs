@@ -1,11 +1,12 @@
-//! Cancel: a task that has not ended ends.
+//! Cancel: ends a live or dead task.
 
 use crate::calls::{Cancel, CancelError, Cancelled};
 use crate::task::{Ended, Outcome};
 use crate::tasks::Tasks;
 
 impl Tasks<'_> {
-    /// Ends a task whose key is in memory. If it is not, `gone` is what the store knows of the last task of the key.
+    /// Ends the live or dead task of a key. The caller has looked the key up: the task is in memory, or `gone` is the end of the key's last
+    /// task, if the store has one.
     pub(crate) fn cancel(&mut self, cancel: &Cancel, gone: Option<&Ended>) -> Result<Cancelled, CancelError> {
         self.ledger.check_changes()?;
         let Some(slot) = self.residence.kept(&cancel.queue, &cancel.key) else {

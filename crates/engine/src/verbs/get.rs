@@ -5,10 +5,11 @@ use crate::task::Ended;
 use crate::tasks::Tasks;
 
 impl Tasks<'_> {
-    /// Returns a task whose key is in memory. If it is not, `gone` is what the store knows of the last task of the key.
+    /// Returns the live or dead task of a key. The caller has looked the key up: the task is in memory, or `gone` is the end of the key's
+    /// last task, if the store has one.
     pub(crate) fn get(&self, get: &Get, gone: Option<&Ended>) -> Result<TaskView, GetError> {
         let known = self.residence.by_key(&get.queue, &get.key);
-        // The state in memory may have been written down or not.
+        // Once the store has failed, the engine does not know whether the state in memory was written down.
         self.ledger.doubt_if(|| known.is_some_and(|slot| self.residence.get(slot).dirty.is_some()))?;
         match self.residence.kept(&get.queue, &get.key) {
             Some(slot) => {

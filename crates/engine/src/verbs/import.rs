@@ -1,8 +1,8 @@
-//! Import: tasks that come from another store. Each task gets the state that it had there.
+//! Import: tasks that come from another store. Each task gets the state that it had in the other store.
 //!
-//! An import looks up all its keys with one request. When the reply is here, the import is applied as a whole, in the order of its tasks.
-//! If other calls change the same keys meanwhile, memory has these changes by then: a changed task stays in memory while a read is under
-//! way.
+//! An import looks up all its keys with one request. Once the store has replied, the import is applied as a whole, in the order of its
+//! tasks. If other calls have changed the same keys meanwhile, memory has these changes, because a changed task stays in memory while a
+//! read is under way.
 
 use super::admit::falls_at;
 use crate::calls::{
@@ -17,20 +17,20 @@ use crate::task::{Dead, Ended, Extra, Failure, Task};
 use crate::tasks::Tasks;
 use crate::time::Now;
 
-/// How one task of an import is to be brought in.
+/// How one task of an import is added to this store.
 struct Bringing {
     existing: Existing,
     on_lease: OnLease,
-    /// The id that the task keeps.
+    /// The id that the task keeps; `None`: the task gets a new id.
     id: Option<u64>,
-    /// The task that has its id here already, even if its key does not lead there.
+    /// The id of the task, if this store already has the same task under this id. The key may lead to another task.
     known: Option<u64>,
 }
 
 impl Tasks<'_> {
-    /// Brings in the tasks of an import, after the store has said what it knows of them.
+    /// Adds the tasks of an import to this store after the store has answered the look-up, and answers the call.
     ///
-    /// `found`: what the store knows of the keys of all tasks, and behind them of their ids, if tasks keep these.
+    /// `found`: the answers for the keys of all tasks. If tasks keep their ids, the answers for the ids follow.
     pub(crate) fn carry_in(&mut self, call: CallId, import: ImportTasks, mut found: Vec<Found>) {
         let mut ids = found.split_off(import.tasks.len()).into_iter();
         let keeps_ids = ids.len() > 0;
@@ -63,7 +63,7 @@ impl Tasks<'_> {
         }
     }
 
-    /// The id of this task, if the same task is here under the id that it had.
+    /// Returns the id of an imported task, if this store has the same task under this id: with the same queue, key and time of the put.
     fn same_by_id(&self, task: &ImportTask, found: Found) -> Option<u64> {
         let is_same =
             |here: &Task| here.queue == task.queue && here.key == task.key && here.put_at == task.put_at;
@@ -96,8 +96,7 @@ impl Tasks<'_> {
         }
     }
 
-    /// Refuses a task that cannot be valid, wherever it comes from: its timeline does not rise, its step has no instant, or it is too far
-    /// ahead.
+    /// Refuses a task that is not valid: its timeline does not rise, its step has no instant, or the task is due too far ahead.
     fn check_import(&self, task: &ImportTask) -> Result<(), ImportError> {
         let moments = &task.body.timeline;
         if let Some(index) = falls_at(moments) {
@@ -112,16 +111,16 @@ impl Tasks<'_> {
         if is_far { Err(ImportError::TooFar { limit_ms }) } else { Ok(()) }
     }
 
-    /// Whether the task of this key has ended here after the imported one was put.
+    /// Whether the last task of the same key in this store ended after the imported task was put.
     fn has_ended(&self, task: &ImportTask, ended: Option<&Ended>) -> bool {
         match self.residence.by_key(&task.queue, &task.key).map(|slot| &self.residence.get(slot).at) {
-            // The task has just ended, and its end is not durable yet.
+            // The last task of the key has just ended, and its end is not durable yet.
             Some(At::Ended(_)) => self.now.wall >= task.put_at,
             _ => ended.is_some_and(|ended| ended.at >= task.put_at),
         }
     }
 
-    /// Brings in a dead task that has lost its key. It is known by its id alone.
+    /// Adds a dead task that has lost its key. The task is found by its id alone.
     fn bring_keyless(&mut self, task: ImportTask, how: &Bringing) -> Result<ImportOutcome, ImportError> {
         match (how.known, how.existing) {
             (Some(id), Existing::Refuse) => Err(ImportError::Dead { id }),
@@ -131,7 +130,7 @@ impl Tasks<'_> {
         }
     }
 
-    /// Brings in a task whose key a live or dead task has already.
+    /// Imports a task whose key already leads to a live or dead task in this store (`slot`). `is_dead`: the imported task is dead.
     fn bring_onto(
         &mut self,
         mut task: ImportTask,
@@ -143,8 +142,8 @@ impl Tasks<'_> {
         let (id, version, is_older) = (here.id, here.version, here.put_at < task.put_at);
         let here_is_dead = self.residence.get(slot).is_dead();
         match (how.existing, here_is_dead) {
-            // A live task may take the key of a dead one that was put earlier, as a put does. With `Replace` it may take the key of any
-            // dead one.
+            // A live task may take the key of a dead task that was put earlier, as a put does. With `Replace`, a live task may take the key
+            // of any dead task.
             (_, true) if !is_dead && (is_older || how.existing == Existing::Replace) => {
                 self.bring_new(task, how, Some(slot))
             }
@@ -190,7 +189,7 @@ impl Tasks<'_> {
         Ok(ImportOutcome::Added { kept_id: how.id.is_some() })
     }
 
-    /// The record of an imported task. If `id` is 0, the task gets a new id.
+    /// Makes the record of an imported task. If `id` is 0, the task gets a new id when it is added.
     fn imported(&mut self, task: ImportTask, id: u64) -> Task {
         let ImportTask { id: _, queue, key, due_at: was_due_at, put_at, priority, attempts, body, extra } =
             task;
@@ -205,8 +204,8 @@ impl Tasks<'_> {
         Task { id, due_at, put_at, priority, attempts, extra, ..Task::new(queue, key, body) }
     }
 
-    /// Places an imported task where its record says. A task that was due elsewhere already is ready, and not late here. A task that has
-    /// expired on the way is given up.
+    /// Puts an imported task into its line or into the wheel, as its record says. A task that was due before the import is ready, and no
+    /// lateness is counted. A task that has expired meanwhile is given up.
     fn place_imported(&mut self, slot: Slot) {
         self.enter(slot);
         let task = self.residence.task(slot);

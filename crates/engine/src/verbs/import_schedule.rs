@@ -8,7 +8,7 @@ use crate::tasks::Tasks;
 use crate::time::Timestamp;
 
 impl Tasks<'_> {
-    /// Brings in a schedule. Its running task is in memory, or known not to be live.
+    /// Imports a schedule. The caller has looked up the schedule's running task: the task is in memory, or it is not live.
     pub(crate) fn import_schedule(
         &mut self,
         import: &ImportSchedule,
@@ -31,7 +31,7 @@ impl Tasks<'_> {
         }
         let record = self.imported_schedule(import, before.as_deref());
         self.recurrence.take_place(self.ledger, &id, before.as_deref(), &record)?;
-        // Tasks that another store made do not count as made here.
+        // Tasks that another store made are not counted as made by this store.
         let (made, skipped) =
             (self.ledger.counters_mut().made_total, self.ledger.counters_mut().skipped_total);
         self.recurrence.step(self.ledger, &id, record);
@@ -44,8 +44,8 @@ impl Tasks<'_> {
         let running = import.running.as_ref().filter(|_| takes_turns);
         let running = running.and_then(|key| self.residence.live(&import.queue, key));
         let mut waiting = import.waiting.clone();
-        // An instant never gets two tasks, even if the same file is imported again: all instants up to the last one that has a task here
-        // are over.
+        // An instant must not get two tasks, even if the same file is imported again. So all instants up to the last one for which this
+        // store made a task are over.
         let made_here = before.and_then(|before| before.last);
         waiting.retain(|at| takes_turns && made_here.is_none_or(|last| *at > last));
         waiting.truncate(ScheduleRecord::WAITING_MAX);

@@ -1,4 +1,4 @@
-//! Lists: pages of tasks, shown as memory knows them.
+//! Lists: pages of tasks that the store found, shown in the state that they have in memory.
 
 use std::sync::Arc;
 
@@ -11,12 +11,13 @@ use crate::task::Task;
 use crate::tasks::Tasks;
 
 impl Tasks<'_> {
-    /// The page of a list, made of the tasks that the store has found.
+    /// Makes a page of a list from the tasks that the store has found.
     ///
     /// # Errors
     /// [`Unavailable::Indeterminate`]: the store has failed, and a task of the page may have been changed or not.
     pub(crate) fn page_of(&self, list: &Listing, page: &Page) -> Result<TaskPage, Unavailable> {
-        // The state in memory may have been written down or not, and the store's record does not say which worker has the task.
+        // The engine does not know whether the state in memory was written down. The store's record cannot be shown instead, because the
+        // record does not say which worker has the task.
         self.ledger.doubt_if(|| page.tasks.iter().any(|task| self.is_unsure(task)))?;
         let shard = self.ledger.ownership().shard.number();
         let cursor = |place| TaskCursor::behind(shard, place);
@@ -37,12 +38,12 @@ impl Tasks<'_> {
         Ok(TaskPage { tasks, cursors, looked_at, next, as_of: self.ledger.applied() })
     }
 
-    /// Whether memory knows more of a task of the store than is known to be durable.
+    /// Whether memory has a change of this task that is not known to be durable.
     fn is_unsure(&self, task: &Task) -> bool {
         self.residence.by_id(task.id).is_some_and(|slot| self.residence.get(slot).dirty.is_some())
     }
 
-    /// A task of the store as memory knows it; `None` if it has ended meanwhile.
+    /// Returns the view of a task that the store found, in the state that the task has in memory; `None` if the task has ended meanwhile.
     fn view_of(&self, task: &Arc<Task>) -> Option<TaskView> {
         match self.residence.by_id(task.id) {
             Some(slot) if matches!(self.residence.get(slot).at, At::Ended(_)) => return None,
@@ -52,9 +53,9 @@ impl Tasks<'_> {
         if task.dead().is_some() {
             return Some(TaskView::new(task, State::Dead));
         }
-        // An expired task counts as given up only once its record says so: a caller that is told so must not find it alive after a crash.
-        // Ready are only the tasks that memory has made ready, and they stay ready. A task that is due by now may be due later again if the
-        // clock steps back, as long as no caller has seen it ready.
+        // An expired task is shown as dead only once its record says so. Otherwise a caller might see the task dead, and find it live after
+        // a crash. Only tasks that were made ready in memory are shown as ready, because they stay ready. A task that is due but was not
+        // made ready may be due later again if the clock steps back.
         let state = if self.dispatch.has_stub(task) { State::Ready } else { State::Scheduled };
         Some(TaskView::new(task, state))
     }

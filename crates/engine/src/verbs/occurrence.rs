@@ -1,4 +1,4 @@
-//! An instant of a schedule becomes a task.
+//! Makes a task for an instant of a schedule.
 
 use std::sync::Arc;
 
@@ -9,7 +9,8 @@ use crate::tasks::Tasks;
 use crate::time::Timestamp;
 
 impl Tasks<'_> {
-    /// Makes the task of an instant. The key of that task is in memory, or known not to be live.
+    /// Makes the task of an instant of a schedule. The caller has looked up the key of this task: a live task with the key is in memory, if
+    /// there is one.
     pub(crate) fn occurrence(&mut self, id: &ScheduleId, at: Timestamp) {
         if !self.recurrence.is_making(id, at) || !self.ledger.takes_changes() {
             return;
@@ -41,13 +42,13 @@ impl Tasks<'_> {
         let (priority, extra) = (terms.priority, terms.kept(self.now.wall).boxed());
         let fresh = Task::new(id.0.clone(), key, Arc::clone(&record.schedule.body));
         let task = Task { due_at, put_at: self.now.wall, priority, extra, ..fresh };
-        // The schedule's progress is written down with the task.
+        // The schedule's progress is written down with the task, so room is taken for both.
         let needed = task_bytes(&task, false) + buried + schedule_bytes(id, &record);
         if self.ledger.take_room(needed).is_err() {
             return self.recurrence.stall(id.clone());
         }
-        // Both changes or neither: an instant without its task would be lost, and an instant that is still to come with a task would be
-        // made twice.
+        // Both changes have to be durable together. With the progress alone, the instant would get no task. With the task alone, the
+        // instant would get a second task.
         let slot = self.together(|tasks| {
             let slot = tasks.add(task, dead);
             record.made = record.made.saturating_add(1);

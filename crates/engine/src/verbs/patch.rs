@@ -1,4 +1,4 @@
-//! Patch: parts of a live task are changed.
+//! Patch: changes parts of a live task.
 
 use std::sync::Arc;
 
@@ -11,7 +11,8 @@ use crate::task::{Body, Ended, Moment, Task};
 use crate::tasks::{Tasks, revoke};
 
 impl Tasks<'_> {
-    /// Changes a task whose key is in memory. If it is not, `gone` is what the store knows of the last task of the key.
+    /// Changes the live task of a key. The caller has looked the key up: the task is in memory, or `gone` is the end of the key's last
+    /// task, if the store has one.
     pub(crate) fn patch(&mut self, patch: Patch, gone: Option<&Ended>) -> Result<TaskView, PatchError> {
         self.ledger.check_changes()?;
         let Some(slot) = self.residence.live(&patch.queue, &patch.key) else {
@@ -79,7 +80,7 @@ impl Tasks<'_> {
     }
 }
 
-/// The body with another payload, other tags, another timeline, or several of them. Returns the old body if none is given.
+/// Returns the old body with the payload, the tags and the timeline that are given. Returns the old body itself if none is given.
 fn patched_body(
     old: &Task,
     payload: Option<Payload>,

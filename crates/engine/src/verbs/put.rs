@@ -1,4 +1,4 @@
-//! Put: a task is made, or replaces another.
+//! Put: adds a task, or replaces a live one.
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use crate::task::{Ended, Extra, Task};
 use crate::tasks::Tasks;
 
 impl Tasks<'_> {
-    /// Names the task of a put: a task without a key gets an id, and the decimal form of the id as its key. Returns also whether no owner
-    /// can have that key, so that no look-up is needed.
+    /// Gives the task of a put its key. Without a key in the put, the task gets an id, and the decimal form of the id as its key. Also
+    /// returns whether no look-up is needed, because no owner can have used this decimal form as a key.
     pub(crate) fn name_put(&mut self, put: Put) -> (Keyed, bool) {
         if let Some(key) = put.key.clone() {
             return (Keyed::Put(NamedPut { put, key, id: None }), false);
         }
-        // A client may use decimal numbers as keys of its own: take the next number that is free in memory. If the store has a task on this
-        // key, `put` returns the put, and the put gets another key.
+        // A client may use decimal numbers as keys of its own. So the loop takes the first new id whose decimal form is not the key of a
+        // live task in memory. If the store has a task on this key, `put` returns the put, and the put gets another key.
         let (id, key) = loop {
             let id = self.ledger.take_id();
             let key = Key::from_id(id);
@@ -32,7 +32,8 @@ impl Tasks<'_> {
         (Keyed::Put(NamedPut { put, key, id: Some(id) }), is_free)
     }
 
-    /// Puts a task whose key is in memory, or known not to be live. Returns the put if it has to get another key.
+    /// Puts a task and answers the call. The caller has looked the key up: the live or dead task of the key is in memory, or there is none.
+    /// Returns the put without an answer if the put has to get another key.
     pub(crate) fn put(&mut self, call: CallId, named: NamedPut, gone: Option<&Ended>) -> Option<Put> {
         let NamedPut { put, key, id } = &named;
         if let Err(why) = self.ledger.check_changes() {

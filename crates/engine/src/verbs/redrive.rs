@@ -1,4 +1,4 @@
-//! Redrive: a dead task lives again.
+//! Redrive: makes a dead task live again.
 
 use std::sync::Arc;
 
@@ -10,9 +10,10 @@ use crate::task::Redriven;
 use crate::tasks::Tasks;
 
 impl Tasks<'_> {
-    /// Redrives a task of this queue for its owner.
+    /// Makes a dead task of this queue live again, for its owner.
     pub(super) fn redrive(&mut self, queue: &QueueName, slot: Slot) -> Result<TaskView, RedriveError> {
-        // The task may be dead and not seem so: the state in memory was perhaps not written down, and never will be.
+        // A failed store is reported first. The state in memory may not have been written down, so a task that is dead in the store may not
+        // seem dead in memory.
         self.ledger.check_changes()?;
         if self.residence.task(slot).queue != *queue {
             return Err(RedriveError::NotFound);
@@ -20,7 +21,8 @@ impl Tasks<'_> {
         self.decide_redrive(slot, Redriven::ByOwner)
     }
 
-    /// Gives a dead task another life.
+    /// Makes a dead task live again and due at once, unless a live task has its key or the queue is full. If another dead task has the key,
+    /// takes the key from that task.
     pub(super) fn decide_redrive(&mut self, slot: Slot, by: Redriven) -> Result<TaskView, RedriveError> {
         self.ledger.check_changes()?;
         let task = Arc::clone(self.residence.task(slot));
@@ -34,7 +36,7 @@ impl Tasks<'_> {
         if let Some(limit) = self.dispatch.backlog_limit(&task.queue) {
             return Err(RedriveError::BacklogFull { limit });
         }
-        // The task's body may have to be written again.
+        // The body of the task may have to be written again, so room is taken for the whole record.
         self.ledger.take_room(task_bytes(&task, false))?;
         let other = self.residence.dead(&task.queue, &task.key).filter(|&other| other != slot);
         self.unplace(slot);

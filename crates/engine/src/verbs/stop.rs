@@ -1,4 +1,4 @@
-//! A graceful stop: no new calls, no waits, and the leases written down.
+//! A graceful stop: refuses new calls, ends the waiting calls, and writes the leases down.
 
 use crate::residence::At;
 use crate::slot::Slot;
@@ -6,8 +6,8 @@ use crate::task::StoredLease;
 use crate::tasks::Tasks;
 
 impl Tasks<'_> {
-    /// Ends the waits and writes down the running leases, so that they go on after the next start. Calls that already wait for a look-up or
-    /// a commit are still answered.
+    /// Ends the waiting calls and writes the running leases down, so that the leases go on after the next start. Calls that wait for a
+    /// look-up or a commit are still answered. A second stop does nothing.
     pub(crate) fn stop(&mut self) {
         if self.ledger.is_stopping() {
             return;
@@ -23,14 +23,14 @@ impl Tasks<'_> {
         }
     }
 
-    /// Writes a running lease down, to go on after the next start.
+    /// Writes a running lease down, so that the lease goes on after the next start.
     pub(crate) fn write_lease_down(&mut self, slot: Slot) {
         let At::Leased(lease) = &self.residence.get(slot).at else {
             unreachable!("only a leased task has a lease")
         };
         let lease =
             StoredLease { no: lease.no, until: lease.until, written_in: self.ledger.ownership().epoch };
-        // The fence must let exactly this token pass.
+        // With this fence, the token of this lease stays valid, and the tokens of earlier leases are void.
         self.record(slot, |task| {
             task.lease = Some(lease);
             task.lease_fence = lease.no;

@@ -16,10 +16,10 @@ use crate::tasks::Tasks;
 use crate::time::Timestamp;
 
 impl Tasks<'_> {
-    /// Translates a nack into what is to be done with its leases.
+    /// Translates a nack into the verb that ends its leases.
     ///
     /// # Errors
-    /// [`NackError::TooFar`].
+    /// [`NackError::TooFar`]: the delay is longer than the limit.
     pub(crate) fn nack(&self, nack: &Nack) -> Result<Verb, NackError> {
         let (how, again) = match (nack.how, nack.delay_ms) {
             (NackHow::Gone, _) => (Failed::Gone, Retrying::AtOnce),
@@ -46,8 +46,8 @@ impl Tasks<'_> {
             _ if *verb == Verb::Ack && entry.task.acked() == Some(no) => return TokenAnswer::Acked,
             _ if entry.task.revoked == Some(no) => return TokenAnswer::Revoked,
             At::Leased(lease) => lease.no == no,
-            // A crash gave the task back. The token of an earlier life is still valid for it, because no other worker got the task since
-            // and its owner did not change it: either would have raised the fence.
+            // After a crash, the engine does not know which worker had the task. The token of a lease of an earlier epoch is still valid,
+            // because no other worker got the task since and its owner did not change it. Each of the two would have raised the fence.
             At::Far | At::Waiting(_) | At::Rewound if entry.is_dead() => false,
             At::Far | At::Waiting(_) | At::Rewound | At::Ready { .. } => {
                 no >= entry.task.lease_fence && no.epoch() < self.ledger.ownership().epoch
@@ -82,8 +82,8 @@ impl Tasks<'_> {
         }
     }
 
-    /// The work of one instant of a timeline was done under this lease. The task waits for the next instant, and its attempts start at 0
-    /// again.
+    /// Takes in that the work of one instant of a timeline was acked under this lease. The task waits for the next instant (`at`), and its
+    /// attempts start at 0 again.
     fn step_on(&mut self, slot: Slot, no: LeaseNo, at: Timestamp) {
         self.unplace(slot);
         self.renew(slot, |task, _, _| {
@@ -98,7 +98,7 @@ impl Tasks<'_> {
         self.back_from_worker(slot);
     }
 
-    /// Keeps a lease for longer. A lease of an earlier life is taken up again.
+    /// Lets a lease end `lease_ms` from now. A lease of an earlier epoch becomes a running lease again.
     fn extend(&mut self, slot: Slot, no: LeaseNo, lease_ms: u64) {
         let (since, holder) = match &self.residence.get(slot).at {
             At::Leased(lease) => (lease.ready_since, self.dispatch.leases().holder(lease.no)),
@@ -110,12 +110,13 @@ impl Tasks<'_> {
         let begun = BegunLease { no, ready_since: since, until, holder };
         self.dispatch.begin_lease(self.residence, slot, begun, self.now);
         if self.ledger.is_stopping() && !self.ledger.has_failed() {
-            // The look-up of this task came back after the other leases were written down.
+            // The look-up of this task returned after the stop had written the other leases down. So this lease is written down now.
             self.write_lease_down(slot);
         }
     }
 
-    /// Decides what a token does, after the store was asked for its task.
+    /// Decides one token of a call after the store was asked for the token's task, and evicts the task if the task was loaded for the
+    /// token.
     pub(crate) fn decide_found(
         &mut self,
         call: &TokenCall,
@@ -144,14 +145,15 @@ impl Tasks<'_> {
         answer
     }
 
-    /// Answers a call when all its tokens are decided.
+    /// Answers a call whose tokens are all decided.
     pub(crate) fn answer_tokens(&mut self, call: CallId, pending: TokenCall) {
         let why = self.ledger.refuses_changes().map(|why| Unavailable::Indeterminate { why });
         self.ledger.answer(call, pending.answer(why));
     }
 }
 
-/// The answer to a token of a task that has ended. The ack that ended it may be sent again, because its answer may have been lost.
+/// Returns the answer to a token of a task that has ended. The worker may send the ack that ended the task again, because the first answer
+/// may have been lost.
 fn answer_of_ended(outcome: Outcome, no: LeaseNo, verb: &Verb, is_kept: bool) -> TokenAnswer {
     match outcome {
         Outcome::Revoked(revoked) if revoked == no => TokenAnswer::Revoked,

@@ -1,4 +1,4 @@
-//! The check of a copy: every record of it is read and held against its checksum.
+//! The check of a copy: reads every record of the copy and compares it with its checksum.
 
 use std::path::Path;
 use std::time::Instant;
@@ -11,29 +11,29 @@ use super::report::BackupError;
 
 /// Reads every record of the directory. The examination says what is wrong with the directory.
 ///
-/// The check takes as much memory as an opening of the directory, and gives it back.
+/// The check takes as much memory as an opening of the directory, and frees it at the end.
 ///
 /// # Errors
-/// [`BackupError::Stopped`], or the directory cannot be looked at.
+/// [`BackupError::Stopped`], or the directory cannot be opened.
 pub(super) fn check(path: &Path, hand: Hand) -> Result<Examination, BackupError> {
     hand.watch().checks();
     let directory = Directory::new(path).map_err(|error| of_disk(path, error))?.of_maker();
     let mut followed = Followed { directory, hand };
     let found = examine(&mut followed, Depth::Records);
-    // A stop looks like a disk that cannot be read.
+    // After a stop each read fails, and the examination takes that for a damaged disk. So a stop is reported instead of the examination.
     followed.hand.watch().go_on()?;
     Ok(found)
 }
 
-/// An error of a disk, with the whole path.
+/// Makes an error of a backup from an error of a disk, with the whole path of the file.
 pub(super) fn of_disk(path: &Path, error: DiskError) -> BackupError {
-    // The directory itself goes by the path that was given.
+    // An error about the directory itself has no file, or the path that the caller gave.
     let whole = error.file.is_empty() || path == Path::new(&error.file);
     let path = if whole { path.to_owned() } else { path.join(&error.file) };
     BackupError::Io { op: "look at", path, source: error.source }
 }
 
-/// A directory for the check. Its reads are counted. It rests between reads, and reads fail after a stop.
+/// The directory under the check. `hand` counts its reads and rests between them. After a stop each read fails.
 struct Followed {
     directory: Directory,
     hand: Hand,
@@ -74,7 +74,7 @@ impl Disk for Followed {
         unreachable!("an examination has one hand on the disk")
     }
 
-    // A directory that is looked at refuses all of these.
+    // A [`Directory`] is read-only: it refuses all calls below.
 
     fn lock(&mut self) -> Result<(), DiskError> {
         self.directory.lock()

@@ -1,4 +1,4 @@
-//! Copies files into a new directory, which gets its name when it is whole.
+//! Copies files into a new directory. The directory gets its final name when it is whole.
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -18,21 +18,21 @@ use crate::time::system_now;
 /// The end of a copy's name until the copy is whole.
 pub const UNFINISHED: &str = ".unfinished";
 
-/// For people who find the mark.
+/// The content of the mark, for people who find the file.
 const MARK_TEXT: &[u8] = b"The directory that this file is in is not whole: `tickwheel salvage`, `tickwheel restore` or a backup was making it and did not \
 finish. Delete the directory and run the command again.\n";
 
-/// A copy on its way. If it is dropped before it has its name, its files are removed.
+/// A copy under way. If the copy is dropped before it has its final name, its directory is removed.
 #[derive(Debug)]
 pub(super) struct Copy {
     target: PathBuf,
-    /// Where the copy is until then.
+    /// The directory of the copy until it gets the name `target`.
     made_as: PathBuf,
     is_named: bool,
 }
 
 impl Copy {
-    /// Makes the directory that is to become `target`, beside it.
+    /// Makes the directory of the copy beside `target`, with the mark of an unfinished directory. The last step gives it the name `target`.
     pub(super) fn begin(source: &Path, target: &Path) -> Result<Self, BackupError> {
         match fs::read_dir(target) {
             Ok(mut entries) => {
@@ -43,7 +43,8 @@ impl Copy {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(source) => return Err(failed("look into", target, source)),
         }
-        // The rename at the end replaces an empty directory, but neither of these. The copy would be made beside it, on another disk.
+        // The rename at the end can replace an empty directory, but no link and no mount point. In both cases the copy would be made on
+        // another disk than the caller meant.
         if let Some(what) = not_plain(target) {
             return Err(BackupError::NotPlain { path: target.to_owned(), what });
         }
@@ -63,24 +64,24 @@ impl Copy {
             _ => failed("make", &made_as, error),
         })?;
         let copy = Self { target: target.to_owned(), made_as, is_named: false };
-        // Every opening refuses the mark, so it comes before anything else.
+        // Every opening refuses a directory with the mark. So the mark is written before any other file.
         copy.write_down(UNFINISHED_MARK, MARK_TEXT)?;
         Ok(copy)
     }
 
-    /// Makes a file of the copy, durably.
+    /// Writes a file of the copy, and makes it durable.
     fn write_down(&self, name: &str, content: &[u8]) -> Result<(), BackupError> {
         write_file(&self.made_as.join(name), content, &mut Hand::quick())?;
         sync_dir(&self.made_as)
     }
 
-    /// Where the copy is now.
+    /// Returns the directory of the copy before it has its final name.
     pub(super) fn path(&self) -> &Path {
         &self.made_as
     }
 
-    /// Copies these files and returns what was copied. All of them are durable then. Their names come from a list of ours, never from a
-    /// user.
+    /// Copies `parts` from `source`, and returns the list of the copied files. All of them are durable then. Their names come from a list
+    /// that the store made, never from a user.
     pub(super) fn take(
         &self,
         source: &Path,
@@ -110,11 +111,11 @@ impl Copy {
         Ok(copied)
     }
 
-    /// Writes down what the copy is: this report, of a backup of these files that was begun at this instant. The manifest is durable when
-    /// this returns.
+    /// Writes the manifest of the copy: this report, the list of these files, and the instant at which the backup began. The manifest is
+    /// durable when this returns.
     ///
     /// # Errors
-    /// The manifest cannot be written, or the identity of the copy cannot be read, though it was read a moment ago.
+    /// The manifest cannot be written, or the identity of the copy cannot be read.
     pub(super) fn describe(
         &self,
         report: BackupReport,
@@ -127,22 +128,24 @@ impl Copy {
         self.write_down(Manifest::FILE, &manifest.to_bytes())
     }
 
-    /// Gives the copy its name, durably.
+    /// Gives the copy its final name, and makes the name durable.
     pub(super) fn finish(self) -> Result<(), BackupError> {
         self.finish_by(sync_dir)
     }
 
-    /// Takes the name back if the folder cannot be synced: a copy that is reported as failed must not look whole.
+    /// Works as [`finish`](Self::finish), and syncs the folder with `sync`. If that fails, the copy loses its final name again: a copy that
+    /// is reported as failed must not look whole.
     fn finish_by(mut self, sync: impl FnOnce(&Path) -> Result<(), BackupError>) -> Result<(), BackupError> {
         let rename =
             |from: &Path, to: &Path| fs::rename(from, to).map_err(|source| failed("rename", from, source));
         let mark = self.made_as.join(UNFINISHED_MARK);
         fs::remove_file(&mark).map_err(|source| failed("remove", &mark, source))?;
         sync_dir(&self.made_as)?;
-        // An empty directory at the target gives way.
+        // The rename replaces an empty directory at the target.
         rename(&self.made_as, &self.target)?;
         if let Err(error) = sync(folder_of(&self.target)) {
-            // If this fails too, the copy is whole and keeps its name; only a power cut can take the name away.
+            // If the rename back fails too, the copy keeps its final name. The copy is whole then, and only a power cut can take the name
+            // away.
             self.is_named = rename(&self.target, &self.made_as).is_err();
             return Err(error);
         }
@@ -154,20 +157,20 @@ impl Copy {
 impl Drop for Copy {
     fn drop(&mut self) {
         if !self.is_named {
-            // If the directory cannot be removed, its name says what it is.
+            // If the directory cannot be removed, the end of its name says that it is not whole.
             let _left = fs::remove_dir_all(&self.made_as);
         }
     }
 }
 
-/// How many bytes the copy of the file has, about: the file may be gone, which is found later.
+/// Returns about how many bytes the copy of the file gets. A missing file is no error yet: the copy of the file fails later.
 fn expected_bytes(part: &PinnedFile, source: &Path) -> u64 {
     let whole = || fs::metadata(source.join(&*part.name)).map_or(0, |found| found.len());
     let content = part.content.as_ref().map(|content| content.len() as u64);
     content.or(part.bytes).unwrap_or_else(whole).max(part.len)
 }
 
-/// Returns how many bytes the file has, and their checksum.
+/// Writes a new file and syncs it. Returns how many bytes the file has, and their checksum.
 fn write_file(to: &Path, content: &[u8], hand: &mut Hand) -> Result<(u64, u32), BackupError> {
     let write = |source| failed("write", to, source);
     let mut target = new_file(to).map_err(write)?;
@@ -181,11 +184,12 @@ fn new_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
 }
 
-/// Returns how many bytes the file has, and their checksum.
+/// Copies a file and syncs the copy. The copy is filled up with zeroes to the length that `part` asks for. Returns how many bytes the copy
+/// has, and their checksum.
 fn copy_file(from: &Path, to: &Path, part: &PinnedFile, hand: &mut Hand) -> Result<(u64, u32), BackupError> {
     let read = |source| failed("read", from, source);
     let write = |source| failed("write", to, source);
-    // The examined file was no link. Another user may have put a link in its place since then.
+    // The examined file was no link. Another user may have put a link in its place since then, so a link is refused.
     let source = open_no_link(OpenOptions::new().read(true), from).map_err(read)?;
     let wanted = match part.bytes {
         Some(bytes) => bytes,
@@ -227,7 +231,7 @@ fn sync_dir(path: &Path) -> Result<(), BackupError> {
     File::open(path).and_then(|dir| dir.sync_all()).map_err(|source| failed("sync", path, source))
 }
 
-/// Returns what the target is, if it is there and a rename cannot replace it.
+/// Returns what the target is, if a rename cannot replace it. `None`: a rename can, or the target is missing.
 fn not_plain(target: &Path) -> Option<&'static str> {
     let found = fs::symlink_metadata(target).ok()?;
     if found.file_type().is_symlink() {
@@ -241,7 +245,8 @@ fn is_mount_point(path: &Path, found: &fs::Metadata) -> bool {
     is_other_disk || is_mount_root(path)
 }
 
-/// A folder that is mounted in another place of its own file system (`mount --bind`) has the device of the folder around it.
+/// Whether a file system is mounted at `path`. Comparing devices is not enough: a folder that is mounted in another place of its own file
+/// system (`mount --bind`) has the device of the folder around it.
 #[cfg(target_os = "linux")]
 fn is_mount_root(path: &Path) -> bool {
     use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags, statx};
@@ -262,7 +267,7 @@ fn folder_of(path: &Path) -> &Path {
 mod tests {
     use super::*;
 
-    /// A source, and a copy to `target` that has one file.
+    /// Makes a source, and begins a copy with one file. Returns the target and the copy.
     fn begun(dir: &Path) -> (PathBuf, Copy) {
         let (source, target) = (dir.join("source"), dir.join("copy"));
         fs::create_dir(&source).expect("made");
@@ -281,8 +286,8 @@ mod tests {
         assert!(!target.exists() && !dir.path().join("copy.unfinished").exists(), "nothing is left");
     }
 
-    /// The story: `mount /dev/sdb /srv/new`, and then a salvage into `/srv/new`. The copy filled the small disk beside, and the rename at
-    /// the end failed.
+    /// The story: `mount /dev/sdb /srv/new`, and then a salvage into `/srv/new`. The copy was made beside the mount point and filled the
+    /// small disk there, and the rename at the end failed.
     #[test]
     fn a_target_that_cannot_be_replaced_is_refused_before_a_byte_is_copied() {
         let dir = tempfile::tempdir().expect("a directory");

@@ -9,27 +9,27 @@ use rustix::fs::{Advice, fadvise, statvfs};
 use super::report::{BackupError, failed};
 use super::watch::BackupWatch;
 
-/// Bytes that are read, written and synced at once beside a queue that works. The sync of one piece takes about as long as the sync of a
-/// commit. So a commit that comes in between waits for about one more sync.
+/// The size of a piece in a gentle backup (bytes). Each piece is read, written and synced at once while the queue works. The sync of one
+/// piece takes about as long as the sync of a commit. So a commit that comes in between waits for about one more sync.
 const GENTLE_PIECE_BYTES: usize = 128 << 10;
-/// Bytes that are read and written at once where no queue waits.
+/// The size of a piece in a quick backup (bytes).
 const PIECE_BYTES: usize = 1 << 20;
-/// A gentle backup rests this many times as long as it worked. On a busy disk its work takes longer, and so does its rest.
+/// A gentle backup rests this many times as long as it worked. On a busy disk the work takes longer, and so does the rest.
 const REST: u32 = 4;
-/// Shorter rests are added up: a shorter sleep takes as long as this one.
+/// Shorter rests are added up, because a shorter sleep takes as long as this one.
 const NAP_MIN: Duration = Duration::from_millis(1);
-/// A rest is never longer, so that a stop is noticed.
+/// A rest is cut to this duration, so that a stop is noticed soon.
 const NAP_MAX: Duration = Duration::from_millis(250);
-/// A gentle backup stops when less than this is free on the target disk or on the data disk (5 % on a small disk). The log grows during the
-/// copy, and a full disk refuses puts.
+/// A gentle backup stops when less than this is free on the target disk or on the data disk: 256 MiB, or 5 % of a small disk. The log grows
+/// during the copy, and a full disk refuses puts.
 const LEFT_FREE: LeftFree = LeftFree { bytes: 256 << 20, part: 20 };
-/// Pieces between two looks at the free space.
+/// The free space is checked once in this many pieces.
 const PIECES_PER_LOOK: u32 = 64;
-/// The lowest priority: the thread gets the processor when no other thread wants it.
+/// The lowest priority: the thread gets little of the processor while other threads want it.
 #[cfg(target_os = "linux")]
 const NICEST: i32 = 19;
 
-/// How much stays free of a disk: this many bytes, or one `part`-th of the disk if that is less.
+/// How many bytes of a disk a backup leaves free: `bytes`, or one `part`-th of the disk if that is less.
 #[derive(Copy, Clone, Debug)]
 struct LeftFree {
     bytes: u64,
@@ -41,21 +41,22 @@ struct LeftFree {
 pub(super) struct Hand {
     watch: BackupWatch,
     gentle: bool,
-    /// How long the backup has still to rest.
+    /// The rest that the backup still has to take.
     owed: Duration,
     pieces: u32,
-    /// The folders whose disks are not to be filled.
+    /// The folders whose disks must not be filled.
     places: Vec<PathBuf>,
     left_free: LeftFree,
 }
 
 impl Hand {
-    /// A backup that works as fast as it can.
+    /// Makes the pace of a backup that works as fast as it can, and that no caller can stop.
     pub(super) fn quick() -> Self {
         Self { gentle: false, ..Self::gentle(BackupWatch::new()) }
     }
 
-    /// A backup beside a queue that works: small pieces that are synced one by one, with rests.
+    /// Makes the pace of a backup beside a queue that works: small pieces that are synced one by one, with rests. `watch` can stop the
+    /// backup.
     pub(super) fn gentle(watch: BackupWatch) -> Self {
         let places = Vec::new();
         Self { watch, gentle: true, owed: Duration::ZERO, pieces: 0, places, left_free: LEFT_FREE }
@@ -69,7 +70,8 @@ impl Hand {
         if self.gentle { GENTLE_PIECE_BYTES } else { PIECE_BYTES }
     }
 
-    /// Checks that a copy of `bytes` fits into `target`. From then on, a check of both disks for free space comes again and again.
+    /// Checks that a copy of `bytes` fits into `target`, and that the disk of `source` has enough free bytes. From then on, both disks are
+    /// checked again after each [`PIECES_PER_LOOK`] pieces. A quick backup checks nothing.
     ///
     /// # Errors
     /// [`BackupError::NoRoom`].
@@ -82,10 +84,11 @@ impl Hand {
         check_room(source, 0, self.left_free)
     }
 
-    /// A piece of `bytes`, which ends at `end`, was written into `target`. The work on it began at `begun`. Syncs the piece, and rests.
+    /// Counts a piece of `bytes` that was written into `target`, up to the offset `end`. A gentle backup also syncs the piece, checks the
+    /// free space now and then, and rests. The work on the piece began at `begun`.
     ///
     /// # Errors
-    /// [`BackupError::Stopped`], or what the file system says.
+    /// [`BackupError::Stopped`], [`BackupError::NoRoom`], or the piece cannot be synced.
     pub(super) fn wrote(
         &mut self,
         (path, target): (&Path, &File),
@@ -95,7 +98,8 @@ impl Hand {
     ) -> Result<(), BackupError> {
         if self.gentle {
             target.sync_data().map_err(|source| failed("sync", path, source))?;
-            // The check shall read what is on the disk, and the queue shall keep its pages in the system's cache. This is only advice.
+            // The piece is dropped from the system's cache. So the check reads the disk itself, and the pages of the queue stay in the
+            // cache. The system may ignore this advice.
             let _kept = fadvise(target, end - bytes, core::num::NonZeroU64::new(bytes), Advice::DontNeed);
             self.pieces += 1;
             if self.pieces.is_multiple_of(PIECES_PER_LOOK) {
@@ -106,7 +110,7 @@ impl Hand {
         self.watch.copied(bytes)
     }
 
-    /// Some bytes of the copy were read again.
+    /// Counts bytes of the copy that were read again. A gentle backup also rests.
     pub(super) fn read(&mut self, bytes: u64, begun: Instant) {
         self.watch.checked(bytes);
         if self.gentle {
@@ -123,9 +127,9 @@ impl Hand {
     }
 }
 
-/// Whether the disk of this folder has this many bytes free, and `left_free` beside them.
+/// Checks that the disk of this folder has `bytes` free, and `left_free` beside them.
 fn check_room(folder: &Path, bytes: u64, left_free: LeftFree) -> Result<(), BackupError> {
-    // A file system that does not say how much is free counts as not full.
+    // A file system that does not say how much is free is taken for not full.
     let Ok(stat) = statvfs(folder) else { return Ok(()) };
     let [free, all] = [stat.f_bavail, stat.f_blocks].map(|blocks| blocks.saturating_mul(stat.f_frsize));
     let needed = bytes.saturating_add(left_free.bytes.min(all / left_free.part));
@@ -135,9 +139,9 @@ fn check_room(folder: &Path, bytes: u64, left_free: LeftFree) -> Result<(), Back
     Ok(())
 }
 
-/// Gives this thread, and no other one, the lowest priority for the rest of its life.
+/// Gives the calling thread, and no other one, the lowest priority until the thread ends. Does nothing on other systems than Linux.
 pub(super) fn stand_back() {
-    // Linux has a priority for each thread, though the name says process. If the system refuses, only the rests slow the backup down.
+    // On Linux this call changes one thread, though its name says process. If the system refuses, only the rests slow the backup down.
     #[cfg(target_os = "linux")]
     let _refused = rustix::process::setpriority_process(None, NICEST);
 }

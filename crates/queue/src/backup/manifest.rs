@@ -1,4 +1,4 @@
-//! [`Manifest`]: what a backup says of itself.
+//! [`Manifest`]: a file in which a backup describes itself.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -12,14 +12,15 @@ use tickwheel_store::doctor::{BACKUP_MANIFEST, Examination};
 
 use super::report::{BackupError, BackupReport, failed};
 
-/// The version of the manifest that is written. All versions up to it are read: version 1 has neither `directory` nor `ack`.
+/// The version of the manifest that is written. Earlier versions are read too: version 1 has neither `directory` nor `ack`.
 const FORMAT: u32 = 2;
-/// A manifest has some 90 bytes for each file; this is room for 100,000 of them.
+/// The most bytes that a manifest may have. It has some 90 bytes for each file, so 100,000 files fit.
 const BYTES_MAX: u64 = 16 << 20;
-/// Bytes that are read at once.
+/// The number of bytes of a file that are read at once.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// The manifest of a backup: a file of JSON beside the copied ones. It is written when all of them are durable and checked.
+/// The manifest of a backup: a file of JSON beside the copied files. The manifest is written when all of these files are durable and
+/// checked.
 ///
 /// A directory that was opened is no longer a backup, so an opening removes the manifest.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -36,7 +37,7 @@ pub struct Manifest {
     /// The acknowledgement level of the running queue (which failures an acknowledged call survived): `fsync`, `os` or `memory`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ack: Option<String>,
-    /// When the backup was begun and when it was whole, by the system's clock.
+    /// The instant at which the backup began. Both this and `ended_at`, the instant at which it was whole, are by the system's clock.
     begun_at: String,
     ended_at: String,
     tasks: u64,
@@ -45,17 +46,17 @@ pub struct Manifest {
     ended: u64,
     checked_bytes: u64,
     files: Vec<ManifestFile>,
-    /// The CRC-32C of this file with an empty text here, in hex.
+    /// The CRC-32C of the manifest with an empty text in this member, in hex.
     crc32c: String,
 }
 
 /// A file of a backup.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct ManifestFile {
-    /// The file's path, from the backup on.
+    /// The path of the file, relative to the backup.
     pub(super) file: String,
     pub(super) bytes: u64,
-    /// The CRC-32C of all its bytes, in hex.
+    /// The CRC-32C of all bytes of the file, in hex.
     crc32c: String,
 }
 
@@ -65,7 +66,7 @@ impl ManifestFile {
     }
 }
 
-/// The report of a copy of these files that was not checked yet.
+/// Returns the report of a copy of these files that was not checked yet: how many files and bytes it has.
 pub(super) fn report_of(files: &[ManifestFile]) -> BackupReport {
     let bytes = files.iter().map(|file| file.bytes).sum();
     BackupReport { files: files.len() as u64, bytes, ..BackupReport::default() }
@@ -75,7 +76,7 @@ impl Manifest {
     /// The name of the manifest in the backup.
     pub const FILE: &str = BACKUP_MANIFEST;
 
-    /// The manifest of a copy that was checked. `ended_at` is now.
+    /// Makes the manifest of a copy that was checked. `ended_at` is the present time.
     pub(super) fn new(
         report: BackupReport,
         directory: Option<String>,
@@ -104,10 +105,11 @@ impl Manifest {
         manifest
     }
 
-    /// Reads the manifest of the backup at this path. `None`: the backup has none, because `Queue::backup` writes none.
+    /// Reads the manifest of the backup at this path. `None`: the backup has no manifest. `Queue::backup` writes none, and an opening
+    /// removes it.
     ///
     /// # Errors
-    /// [`BackupError::Differs`] if the manifest is damaged or of a later version, or it cannot be read.
+    /// [`BackupError::Differs`] if the manifest is damaged, too large, no plain file or of a later version, or the manifest cannot be read.
     pub fn read(backup: &Path) -> Result<Option<Self>, BackupError> {
         let path = backup.join(Self::FILE);
         let error = |source| failed("read", &path, source);
@@ -156,40 +158,41 @@ impl Manifest {
         hex(crc32c::crc32c(&empty.to_bytes()))
     }
 
-    /// Everything that was acknowledged before this instant is in the backup.
+    /// Returns an instant: everything that was acknowledged before it is in the backup.
     #[must_use]
     pub fn as_of(&self) -> Option<Timestamp> {
         instant(&self.as_of)
     }
 
-    /// The identity of the data directory that was copied, see [`identity`](super::identity). `None`: an earlier version made the backup.
+    /// Returns the identity of the data directory that was copied, see [`identity`](super::identity). `None`: an earlier version made the
+    /// backup.
     #[must_use]
     pub fn directory(&self) -> Option<&str> {
         self.directory.as_deref()
     }
 
-    /// Which failures an acknowledged call survived in the queue that was copied while it ran. With [`Durability::Memory`] some calls that
-    /// were acknowledged in the last moments before [`as_of`](Self::as_of) may be missing. `None`: no queue ran, or the backup does not
-    /// say.
+    /// Returns which failures an acknowledged call survived in the queue that was copied while it ran. With [`Durability::Memory`] some
+    /// calls that were acknowledged in the last moments before [`as_of`](Self::as_of) may be missing. `None`: no queue ran, or the backup
+    /// does not say.
     #[must_use]
     pub fn ack(&self) -> Option<Durability> {
         let all = [Durability::Fsync, Durability::Os, Durability::Memory];
         all.into_iter().find(|ack| self.ack.as_deref() == Some(name_of(*ack)))
     }
 
-    /// When the backup was begun, by the clock of its system.
+    /// Returns the instant at which the backup began, by the clock of its system.
     #[must_use]
     pub fn begun_at(&self) -> Option<Timestamp> {
         instant(&self.begun_at)
     }
 
-    /// When the backup was whole, by the same clock.
+    /// Returns the instant at which the backup was whole, by the clock of its system.
     #[must_use]
     pub fn ended_at(&self) -> Option<Timestamp> {
         instant(&self.ended_at)
     }
 
-    /// The figures of the copy: how much was copied, and how much was found in it.
+    /// Returns the figures of the copy: how many files and bytes were copied, and what the check counted in them.
     #[must_use]
     pub fn report(&self) -> BackupReport {
         let BackupReport { files, bytes, .. } = report_of(&self.files);
@@ -206,14 +209,15 @@ impl Manifest {
         }
     }
 
-    /// Whether the backup is as the manifest says, by what an examination found in the backup. With `bytes`, each byte of its files is
-    /// checked too.
+    /// Compares the backup with the manifest, by what an examination found in the backup. With `bytes`, the checksum of each file is
+    /// compared too.
     ///
     /// # Errors
     /// [`BackupError::Differs`] with the first difference, or a file cannot be read.
     pub fn check(&self, backup: &Path, found: &Examination, bytes: bool) -> Result<(), BackupError> {
         self.check_counts(backup, found)?;
-        // This check comes first: no name of the list is used as a path before it is known to be one of the directory's own files.
+        // The names are checked before the files. Otherwise a name of the list that is none of the directory's own files would be used as a
+        // path.
         self.check_names(backup, found)?;
         for file in &self.files {
             let path = backup.join(&file.file);
@@ -243,15 +247,15 @@ impl Manifest {
         Ok(())
     }
 
-    /// Whether each file that an opening needs is listed once. The list may have no other files than those that were found in the
-    /// directory.
+    /// Checks that each file that an opening needs is listed, that no file is listed twice, and that the list has only files that the
+    /// examination found in the directory.
     fn check_names(&self, backup: &Path, found: &Examination) -> Result<(), BackupError> {
         let mut listed = BTreeSet::new();
         let spare = found.logs.iter().map(|log| log.file.as_str());
         let known = found.needed.iter().map(|needed| needed.file.as_str()).chain(spare);
         let known: BTreeSet<&str> = known.chain(found.not_needed.iter().map(String::as_str)).collect();
         for file in &self.files {
-            // Another person may have chosen the name, and it will be printed.
+            // Another person may have chosen the name. It will be printed, so control characters are escaped.
             let name = file.file.escape_debug();
             if !known.contains(file.file.as_str()) {
                 return Err(differs(backup, format!("it lists `{name}`, which is no file of this backup")));
@@ -268,7 +272,7 @@ impl Manifest {
         }
     }
 
-    /// Whether an examination counted what the manifest says.
+    /// Compares what an examination counted with what the manifest says.
     pub(super) fn check_counts(&self, path: &Path, found: &Examination) -> Result<(), BackupError> {
         let report = BackupReport::default().checked(found);
         let counts = [
@@ -288,7 +292,7 @@ impl Manifest {
     }
 }
 
-/// The word of the manifest for this durability.
+/// Returns the word of the manifest for this durability.
 fn name_of(ack: Durability) -> &'static str {
     match ack {
         Durability::Fsync => "fsync",
@@ -297,12 +301,12 @@ fn name_of(ack: Durability) -> &'static str {
     }
 }
 
-/// A CRC-32C as the manifest writes it.
+/// Formats a CRC-32C as the manifest has it.
 fn hex(crc: u32) -> String {
     format!("{crc:08x}")
 }
 
-/// The CRC-32C of a file.
+/// Reads a file and returns its CRC-32C.
 fn sum_of(path: &Path) -> io::Result<u32> {
     let mut file = File::open(path)?;
     let mut piece = vec![0; PIECE_BYTES];
@@ -375,7 +379,7 @@ mod tests {
   "crc32c": "SUM"
 }
 "#;
-        // As an earlier version of this program writes it: the sum is of the text with an empty sum.
+        // An earlier version of this program writes such a manifest. Its checksum is of the text with an empty `crc32c`.
         let sum = crc32c::crc32c(text.replace("SUM", "").as_bytes());
         let old = Manifest::parse(text.replace("SUM", &format!("{sum:08x}")).as_bytes()).expect("it is read");
         assert_eq!((old.directory(), old.ack(), old.report().tasks), (None, None, Some(7)));

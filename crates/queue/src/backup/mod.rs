@@ -1,4 +1,4 @@
-//! Copies of a data directory that is in use, copies of one that is not, and the way back.
+//! Backups of data directories, in use or not; restoring a backup; and the salvage of a damaged directory.
 
 mod checked;
 mod copy;

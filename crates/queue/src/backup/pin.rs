@@ -1,4 +1,4 @@
-//! [`Pin`]: a backup asks the shard thread to pin the files that it copies.
+//! [`Pin`]: the request of a backup to the shard thread to pin, or to unpin, the files of the store.
 
 use tickwheel_engine::Timestamp;
 use tickwheel_store::{BackupPin, PinnedFiles};
@@ -6,19 +6,21 @@ use tickwheel_store::{BackupPin, PinnedFiles};
 /// A request of a backup to the thread that owns the store.
 #[derive(Debug)]
 pub(crate) enum Pin {
-    /// Pin the files that a copy needs. The answer says which files these are, if the store has files, and since when they are pinned.
+    /// Pin the files that a copy needs. The answer has the list of pinned files (`None`: the store has no files), and the instant of the
+    /// pin.
     Begin(oneshot::Sender<(Option<PinnedFiles>, Timestamp)>),
-    /// Unpin the files. Tell the backup, if it still waits, that they were pinned until now.
+    /// Unpin the files. If a backup waits for the answer, the answer tells it that the pin lasted until now.
     End(Option<oneshot::Sender<()>>),
 }
 
 impl Pin {
-    /// Pins or unpins. The calling thread also sends the answers of the queue, so every answer before `now` came before the pin.
+    /// Pins or unpins `files`, and answers the backup. The calling thread also sends the answers of the queue, so every answer before `now`
+    /// left before the pin.
     pub(crate) fn carry_out(self, files: Option<&mut dyn BackupPin>, now: Timestamp) {
         match (self, files) {
             (Self::Begin(reply), Some(files)) => {
                 if reply.send((Some(files.pin()), now)).is_err() {
-                    // The backup has ended.
+                    // The backup has ended, and does not copy the files.
                     files.unpin();
                 }
             }

@@ -1,4 +1,4 @@
-//! [`PlaceLock`]: the lock of a directory that backups go into.
+//! [`PlaceLock`]: the lock of a directory that has backups in it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,12 +7,12 @@ use tickwheel_store::{Disk, DiskError, FsDisk};
 
 use super::report::{self, BackupError};
 
-/// This process alone keeps its backups in a directory. The lock is the one that a data directory has: the file `lock` in the directory,
-/// and the directory itself.
+/// The lock of a directory of backups: no other process keeps its backups in the directory meanwhile. The lock is like that of a data
+/// directory: it locks the file `lock` in the directory, and the directory itself.
 #[derive(Debug)]
 pub struct PlaceLock {
     path: PathBuf,
-    /// `None` once the lock was lost and could not be taken again.
+    /// The locked directory; `None` once the lock was lost and could not be taken again.
     disk: Option<FsDisk>,
 }
 
@@ -20,23 +20,25 @@ impl PlaceLock {
     /// Takes the lock of a directory, which has to exist.
     ///
     /// # Errors
-    /// [`BackupError::PlaceInUse`]: another process has it. [`BackupError::Io`]: the file system refuses, or `lock` is a symbolic link.
+    /// [`BackupError::PlaceInUse`]: another process has the lock. [`BackupError::Io`]: the file system refuses, or `lock` is a symbolic
+    /// link.
     pub fn take(path: &Path) -> Result<Self, BackupError> {
         let mut lock = Self { path: path.to_owned(), disk: None };
         lock.take_again()?;
         Ok(lock)
     }
 
-    /// Checks that the lock is still there. If the directory or the file was removed, and the directory was made anew, the lock is taken
-    /// again. Returns whether that happened.
+    /// Checks that this process still has the lock. Takes the lock again if the file `lock` was removed, or if the directory was removed
+    /// and made anew. Returns whether the lock was taken again.
     ///
     /// # Errors
-    /// As for [`take`](Self::take). Then this process does not have the place until a later call returns `Ok`.
+    /// The errors of [`take`](Self::take). After an error, this process does not have the lock until a later call returns `Ok`.
     pub fn look(&mut self) -> Result<bool, BackupError> {
         if self.disk.as_mut().is_some_and(|disk| disk.check_lock().is_ok()) {
             return Ok(false);
         }
-        // This process may still have the lock of the directory itself, and would block itself with it.
+        // This process may still have locked the directory itself. Its old lock would keep it from the new lock, so the old lock is
+        // released first.
         self.disk = None;
         self.take_again()?;
         Ok(true)
@@ -44,7 +46,8 @@ impl PlaceLock {
 
     fn take_again(&mut self) -> Result<(), BackupError> {
         let failed = |source| report::failed("lock", &self.path, source);
-        // `FsDisk` would make the directory and its parents. If a mount is missing, it would make them on the disk below.
+        // `FsDisk` would make a missing directory and its parents. If a mount is missing, `FsDisk` would make them on the disk below the
+        // mount point.
         if !std::fs::metadata(&self.path).map_err(failed)?.is_dir() {
             return Err(failed(io::ErrorKind::NotADirectory.into()));
         }
@@ -70,11 +73,11 @@ mod tests {
         fs::create_dir(&path).expect("made");
         let mut first = PlaceLock::take(&path).expect("free");
         assert!(!first.look().expect("it is there"));
-        // Only the file is removed: no other process gets in.
+        // Only the file is removed. The directory itself is still locked, so no other process can take the lock.
         fs::remove_file(&file).expect("removed");
         assert!(matches!(PlaceLock::take(&path), Err(BackupError::PlaceInUse { .. })));
         assert!(first.look().expect("taken again") && !first.look().expect("it is there"));
-        // The directory is removed: another process gets in, and this one notices.
+        // The directory is removed and made anew. Another process can take its lock, and the first process notices.
         fs::remove_dir_all(&path).expect("removed");
         let gone = first.look().expect_err("gone").to_string();
         assert!(gone.contains("No such file"), "{gone}");

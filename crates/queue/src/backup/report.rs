@@ -1,4 +1,4 @@
-//! The result of a copy.
+//! [`BackupReport`] and [`BackupError`]: the result of a copy.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,34 +7,35 @@ use tickwheel_engine::{Timestamp, Unavailable};
 use tickwheel_store::Durability;
 use tickwheel_store::doctor::{BACKUP_MANIFEST, Examination, Problem};
 
-/// A copy that is whole and durable.
+/// The figures of a copy that is whole and durable.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct BackupReport {
-    /// Files that were copied.
+    /// The number of files that were copied.
     pub files: u64,
-    /// Bytes of these files.
+    /// The size of all these files (bytes).
     pub bytes: u64,
-    /// The copy has everything that was acknowledged before this instant. `None`: the backup that was restored does not say.
+    /// The copy has everything that was acknowledged before this instant. `None`: the backup that was restored has no manifest with the
+    /// instant.
     pub as_of: Option<Timestamp>,
-    /// Which failures an acknowledged call survived in the queue that was copied while it ran. [`Durability::Memory`]: calls that were
-    /// acknowledged in the last moments before `as_of` may be missing, because they were not written yet. `None`: no queue ran, or the
-    /// backup does not say.
+    /// Which failures an acknowledged call survived in the queue that was copied while it ran. [`Durability::Memory`]: the copy may lack
+    /// calls that were acknowledged in the last moments before `as_of`, because they were not written yet. `None`: no queue ran, or the
+    /// backup that was restored does not tell.
     pub ack: Option<Durability>,
-    /// Tasks that are live, by the check of the copy; `None` if it was not checked.
+    /// The number of live tasks in the copy; `None` if the copy was not checked.
     pub tasks: Option<u64>,
-    /// Tasks that were given up and are kept; `None` if it was not checked.
+    /// The number of dead tasks in the copy; `None` if the copy was not checked.
     pub dead: Option<u64>,
-    /// Queues that have tasks, live or dead; `None` if it was not checked.
+    /// The number of queues that have tasks, live or dead; `None` if the copy was not checked.
     pub queues: Option<u64>,
-    /// Ended tasks that are remembered; `None` if it was not checked.
+    /// The number of ended tasks that the copy remembers; `None` if the copy was not checked.
     pub ended: Option<u64>,
-    /// Bytes of records that were read and checked in the copy.
+    /// The size of the records that were read and checked in the copy (bytes); 0 if the copy was not checked.
     pub checked_bytes: u64,
 }
 
 impl BackupReport {
-    /// Adds what the check of the copy found.
+    /// Returns this report with the figures that the check of the copy found.
     pub(super) fn checked(self, found: &Examination) -> Self {
         Self {
             tasks: found.tasks.zip(found.dead).map(|(tasks, dead)| tasks - dead),
@@ -47,29 +48,29 @@ impl BackupReport {
     }
 }
 
-/// Why there is no copy. Each text completes "failed to copy: ...". The target is then absent, or as it was before.
+/// Why there is no copy. Each text completes "failed to copy: ...". After an error the target is absent, or as it was before the copy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BackupError {
-    /// The target has something in it.
+    /// The target directory is not empty.
     #[error("{} is not empty; choose a directory that is not there yet, or an empty one", path.display())]
     NotEmpty {
         /// The target.
         path: PathBuf,
     },
-    /// A copy that was killed left its part.
+    /// The path has an unfinished copy, left by a copy that was killed.
     #[error("{} is a part of a copy that did not finish; remove it first", path.display())]
     Unfinished {
-        /// The part.
+        /// The unfinished copy.
         path: PathBuf,
     },
-    /// The target cannot be given a name at the end.
+    /// The path of the target does not end with a name (it is `/` or ends with `..`), so the copy cannot be renamed to it.
     #[error("{} has no name of its own; write out the name of the directory that is to be made", path.display())]
     NoName {
         /// The target.
         path: PathBuf,
     },
-    /// The target is there and cannot be replaced by the copy at the end.
+    /// The target is a symbolic link or a mount point, so the rename at the end of the copy cannot replace it.
     #[error("{} is {what}, and a copy cannot take its place; name a directory inside of it that is not there yet", path.display())]
     NotPlain {
         /// The target.
@@ -83,13 +84,13 @@ pub enum BackupError {
         /// The target.
         path: PathBuf,
     },
-    /// A running process has the directory.
+    /// A running process has the directory open.
     #[error("{} belongs to a running process; stop it first, or have its server make a backup while it runs: `tickwheel backup --server URL`", path.display())]
     InUse {
         /// The directory.
         path: PathBuf,
     },
-    /// Another process keeps its backups in the same place.
+    /// Another process keeps its backups in the same directory.
     #[error("another running server keeps its backups in {}; give each server a directory of its own", path.display())]
     PlaceInUse {
         /// The directory of backups.
@@ -103,19 +104,20 @@ pub enum BackupError {
         /// Everything that is wrong with the directory.
         problems: Vec<Problem>,
     },
-    /// The written bytes did not come back as they were. The copy was removed.
+    /// The check found damage in the copy, although the copied directory is in order. The copy was removed.
     #[error(
         "what was written for {} does not read back as it was written: {}; it was removed, and its disk is not to be trusted",
         path.display(),
         summary(problems)
     )]
     BadCopy {
-        /// Where the copy was to be.
+        /// The target of the copy.
         path: PathBuf,
         /// Everything that is wrong with the copy.
         problems: Vec<Problem>,
     },
-    /// The copy of a directory in use does not check out. The copy was removed.
+    /// The check found damage in the copy of a directory in use. The copy was removed. The error does not tell whether the directory is
+    /// damaged too.
     #[error(
         "what was copied of {} is not in order: {}; the copy was removed. `tickwheel doctor --deep` of the directory says whether it is \
          damaged itself; if it is not, the disk of the copy is not to be trusted",
@@ -128,24 +130,24 @@ pub enum BackupError {
         /// Everything that is wrong with the copy.
         problems: Vec<Problem>,
     },
-    /// The directory has something that no copy of ours has.
+    /// The backup has a link, or a file that no backup of Tickwheel has.
     #[error("{} has `{name}`, which {what}; take it away if you trust the rest", path.display())]
     Foreign {
         /// The directory.
         path: PathBuf,
-        /// The file's path, from the directory on.
+        /// The path of the file, relative to the directory.
         name: String,
         /// Why the file is not accepted.
         what: &'static str,
     },
-    /// A file ended too early, so it is not the file that was to be copied.
+    /// A file is shorter than the part of it that was to be copied.
     #[error("{} ends at byte {found}, and {wanted} bytes were to be copied", path.display())]
     Short {
         /// The file.
         path: PathBuf,
-        /// How many bytes the file has.
+        /// The length of the file (bytes).
         found: u64,
-        /// How many bytes the file should have.
+        /// The length of the part that was to be copied (bytes).
         wanted: u64,
     },
     /// The file system failed.
@@ -155,35 +157,35 @@ pub enum BackupError {
         op: &'static str,
         /// The file or directory.
         path: PathBuf,
-        /// Why.
+        /// The error of the file system.
         source: io::Error,
     },
-    /// The backup is not what it says of itself.
+    /// The backup differs from its manifest, or the manifest cannot be used.
     #[error("{} is not what its `{}` says: {what}; take another backup, and keep this one as it is until then", path.display(), BACKUP_MANIFEST)]
     Differs {
         /// The backup.
         path: PathBuf,
-        /// The difference, with both figures.
+        /// The difference, or the reason why the manifest cannot be used.
         what: String,
     },
-    /// There is too little space where the copy is to be, or its source has too little left.
+    /// The disk of the copy, or the disk of the data directory, has too few free bytes.
     #[error(
         "the disk of {} has {free} bytes free, and a backup needs {needed} there with those that it leaves free; make room, or choose \
          another disk",
         path.display()
     )]
     NoRoom {
-        /// A folder on that file system.
+        /// A folder on the disk.
         path: PathBuf,
-        /// Bytes that are needed, with those that have to stay free.
+        /// The needed free space, with the space that has to stay free (bytes).
         needed: u64,
-        /// Bytes that are free.
+        /// The free space (bytes).
         free: u64,
     },
     /// The backup was told to stop.
     #[error("it was stopped")]
     Stopped,
-    /// The system gives no thread to the backup.
+    /// The operating system refuses to start the thread of the backup.
     #[error("start the thread of the backup: {0}")]
     Thread(#[source] io::Error),
     /// The thread of the backup panicked. That is a defect of this program.
@@ -191,10 +193,10 @@ pub enum BackupError {
         "the thread of the backup panicked, which is a defect; the message is in the log of the process, or on its stderr"
     )]
     Panicked,
-    /// There is no directory to copy.
+    /// The store of the queue has no directory that could be copied.
     #[error("the tasks are kept in memory only")]
     InMemory,
-    /// Another copy of the queue is under way; there is one at a time.
+    /// Another copy of the queue is under way. A queue makes one copy at a time.
     #[error("another backup of this queue is under way; wait for its end")]
     Busy,
     /// The queue closed before the copy was whole.
@@ -202,7 +204,7 @@ pub enum BackupError {
     Unavailable(#[from] Unavailable),
 }
 
-/// The first of the problems, and how many more there are.
+/// Returns the text of the first problem, and how many more problems there are.
 fn summary(problems: &[Problem]) -> String {
     match problems {
         [] => String::new(),
@@ -211,7 +213,7 @@ fn summary(problems: &[Problem]) -> String {
     }
 }
 
-/// An error of the file system in an operation on this path.
+/// Returns the error of an operation of the file system that failed on this path.
 pub(super) fn failed(op: &'static str, path: &Path, source: io::Error) -> BackupError {
     BackupError::Io { op, path: path.to_owned(), source }
 }

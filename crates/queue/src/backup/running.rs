@@ -1,4 +1,4 @@
-//! The copy of a directory that is in use.
+//! [`Source`]: copies the directory of a running queue.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -17,17 +17,18 @@ use super::watch::BackupWatch;
 use crate::message::Message;
 use crate::time::system_now;
 
-/// The thread of a backup that works beside a queue.
+/// The name of the thread of a backup beside a running queue.
 const BACKUP_THREAD: &str = "tickwheel-backup";
 
-/// Where the copies of a queue come from.
+/// Makes the copies of one queue, one at a time.
 #[derive(Debug)]
 pub(crate) struct Source {
     /// The directory that is copied. `None`: the store has no files.
     directory: Option<PathBuf>,
-    /// Which failures an acknowledged call survives. With [`Durability::Memory`] it may not be written yet when the files are pinned.
+    /// Which failures an acknowledged call survives. With [`Durability::Memory`], a call may be acknowledged and not yet written when the
+    /// files are pinned.
     ack: Durability,
-    /// Locked while a copy is made.
+    /// The right to make a copy. The mutex is locked while a copy is made.
     turn: Mutex<()>,
 }
 
@@ -36,7 +37,7 @@ impl Source {
         Self { directory, ack, turn: Mutex::new(()) }
     }
 
-    /// Copies the files. The owner of the store pins them meanwhile.
+    /// Copies the files on the calling thread, as fast as possible. The shard thread keeps the files pinned meanwhile.
     pub(crate) fn copy_to(
         &self,
         target: &Path,
@@ -50,7 +51,8 @@ impl Source {
         Ok(BackupReport { ack: Some(self.ack), ..report })
     }
 
-    /// Copies the files beside a queue that works, on a thread of its own. The copy is checked and gets a manifest.
+    /// Copies the files slowly, on a thread of its own, so that the queue can work meanwhile. Blocks until the copy is checked, has a
+    /// manifest, and has its name.
     pub(crate) fn copy_gently(
         &self,
         target: &Path,
@@ -72,11 +74,11 @@ impl Source {
         })
     }
 
-    /// Takes the turn: there is one copy at a time.
+    /// Takes the right to make a copy. Fails with [`BackupError::Busy`] while another copy is made.
     fn turn(&self) -> Result<std::sync::MutexGuard<'_, ()>, BackupError> {
         match self.turn.try_lock() {
             Ok(turn) => Ok(turn),
-            // The last copy panicked, and gave its turn back then.
+            // The last copy panicked. Its panic released the lock, so another copy may begin.
             Err(std::sync::TryLockError::Poisoned(turn)) => Ok(turn.into_inner()),
             Err(std::sync::TryLockError::WouldBlock) => Err(BackupError::Busy),
         }
@@ -93,10 +95,11 @@ fn copy_checked(
     let mut hand = Hand::gentle(watch.clone());
     let copy = Copy::begin(directory, target)?;
     let (report, files) = copy_pinned(directory, &copy, messages, &mut hand)?;
-    // The files are unpinned before this check: it may take long, and the log would take space meanwhile.
+    // The files are unpinned before this check. The check may take long, and the log grows while files are pinned.
     let found = check(copy.path(), hand)?;
     if !found.is_in_order() {
-        // The error does not say which of the two is damaged: the directory is in use, and an examination of it takes as long again.
+        // The error does not tell whether the directory or the copy is damaged. An examination of the directory in use would take as long
+        // as this check.
         return Err(BackupError::BadRunningCopy { path: directory.to_owned(), problems: found.problems });
     }
     let report = BackupReport { ack: Some(ack), ..report.checked(&found) };
@@ -106,7 +109,7 @@ fn copy_checked(
     Ok(report)
 }
 
-/// Has the owner of the store pin its files, and copies them. They are unpinned when this returns.
+/// Asks the shard thread to pin its files, copies them, and asks the shard thread to unpin them, also after an error.
 fn copy_pinned(
     directory: &Path,
     copy: &Copy,
@@ -121,7 +124,8 @@ fn copy_pinned(
     let pinned = pinned.ok_or(BackupError::InMemory)?;
     hand.watch().held(as_of);
     let files = copy.take(directory, &pinned.files, hand)?;
-    // A queue that has closed pins nothing. Its next owner may have changed the files while they were copied.
+    // The answer of the shard thread proves that the files were pinned until now. A queue that has closed sends no answer: its next owner
+    // may have changed the files while they were copied.
     let (reply, unpinned) = oneshot::channel();
     messages.send(Message::Pin(Pin::End(Some(reply)))).map_err(|_| closed())?;
     unpinned.recv().map_err(|_| closed())?;
@@ -129,12 +133,12 @@ fn copy_pinned(
     Ok((BackupReport { as_of: Some(as_of), ..report_of(&files) }, files))
 }
 
-/// Unpins when it is dropped, also after a panic.
+/// Asks the shard thread to unpin the files when this value is dropped, also after a panic.
 struct UnpinsAtDrop<'a>(&'a Sender<Message>);
 
 impl Drop for UnpinsAtDrop<'_> {
     fn drop(&mut self) {
-        // The thread may have ended. Then nothing is pinned.
+        // The shard thread may have ended. Then nothing is pinned.
         let _gone = self.0.send(Message::Pin(Pin::End(None)));
     }
 }
@@ -146,7 +150,8 @@ mod tests {
     use tickwheel_engine::Timestamp;
     use tickwheel_store::{BackupPin, PinnedFile, PinnedFiles};
 
-    /// Pins these files until no backup can ask any more. Returns how many pins began, and how many ended.
+    /// Does the work of the shard thread: pins these files on request, until no backup can send a request any more. Returns how many pins
+    /// began, and how many ended.
     fn owner(inbox: Receiver<Message>, files: Vec<PinnedFile>) -> (u32, u32) {
         struct Fake(Vec<PinnedFile>, u32, u32);
         impl BackupPin for Fake {
@@ -191,7 +196,7 @@ mod tests {
         }
     }
 
-    /// Another user may put a link in the place of a pinned file. The copy must not follow it.
+    /// Another user may put a link in the place of a pinned file. The copy must not follow the link.
     #[test]
     fn a_link_in_the_place_of_a_pinned_file_is_named() {
         let dir = tempfile::tempdir().expect("a directory");

@@ -1,4 +1,4 @@
-//! Makes a new directory of everything that can still be read of a damaged one.
+//! [`salvage`]: makes a new data directory with everything that can still be read of a damaged directory.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -11,14 +11,14 @@ use tickwheel_store::{Disk, DiskError, FsDisk, OpenError};
 use super::copy::Copy;
 use super::report::BackupError;
 
-/// Why nothing was salvaged. Each text completes "failed to salvage: ...". The target is then absent, or as it was before.
+/// Why nothing was salvaged. Each text completes "failed to salvage: ...". After an error the target is absent, or as it was before.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SalvageError {
     /// The new directory cannot be made where it should be.
     #[error(transparent)]
     Target(#[from] BackupError),
-    /// A running process has the damaged directory.
+    /// A running process has the damaged directory open.
     #[error("{} belongs to a running process; stop it first", path.display())]
     InUse {
         /// The directory.
@@ -29,7 +29,7 @@ pub enum SalvageError {
     Changed {
         /// The directory.
         path: PathBuf,
-        /// A file that is not as it was.
+        /// A file that was changed, added or removed.
         file: String,
     },
     /// The directory is no data directory.
@@ -38,20 +38,21 @@ pub enum SalvageError {
         /// The directory.
         path: PathBuf,
     },
-    /// A file of the directory cannot be read, and its disk did not fail, so nothing need be damaged.
+    /// A file of the directory cannot be read, and the disk did not fail: the permissions forbid it, for example. The directory may be
+    /// undamaged.
     #[error("{}: failed to {source}; nothing need be damaged: mend this, or run it as the user that the files belong to, and salvage again", path.display())]
     Refused {
         /// The directory.
         path: PathBuf,
-        /// Which file, and why.
+        /// The file, and why it cannot be read.
         source: DiskError,
     },
-    /// Nothing in the directory can be read, or it cannot be looked at.
+    /// The directory cannot be listed, or its damage leaves nothing that can be read.
     #[error("{}: {source}", path.display())]
     Hopeless {
         /// The directory.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The new directory cannot be written.
@@ -59,10 +60,10 @@ pub enum SalvageError {
     Write {
         /// The new directory.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: WriteError,
     },
-    /// The new directory is not in order.
+    /// The check found damage in the new directory. The new directory was removed.
     #[error("what was written to {} is damaged: {}", path.display(), problems.first().map_or_else(String::new, ToString::to_string))]
     BadCopy {
         /// The new directory.
@@ -72,11 +73,11 @@ pub enum SalvageError {
     },
 }
 
-/// Makes `to`, which must be absent or empty, a data directory with everything that can still be read of `from`. The report tells what is
-/// lost.
+/// Makes a new data directory `to` with everything that can still be read of `from`. `to` must be absent or empty. The report tells what
+/// is lost.
 ///
-/// `from` is not changed in any way. No process may have it open: its lock is held, shared, until the end. The new directory is synced, and
-/// every record of it is read and checked. Until then its name is `<to>.unfinished`; after that it gets its own name. Ids, versions,
+/// `from` is not changed in any way. No process may have `from` open: a shared lock on `from` is held until the end. The new directory is
+/// synced, and every record in it is read and checked. Until then the name of the new directory is `<to>.unfinished`. Ids, versions,
 /// attempts, dead tasks, settings, schedules and the memory of ended tasks are kept.
 ///
 /// ```no_run
@@ -94,7 +95,7 @@ pub enum SalvageError {
 pub fn salvage(from: &Path, to: &Path, progress: &mut dyn FnMut(Progress)) -> Result<Report, SalvageError> {
     let look = |error: DiskError| hopeless(from, io::Error::new(error.source.kind(), error.to_string()));
     let mut directory = Directory::new(from).map_err(look)?;
-    // The pin lasts until the end, so that no server starts meanwhile and changes files that are being read.
+    // The lock is held until the end, so that no server can start meanwhile and change the files.
     let Some(pin) = directory.pin() else { return Err(SalvageError::InUse { path: from.to_owned() }) };
     let names = directory.list("").map_err(look)?;
     if !names.iter().any(|name| name == "meta" || name == "shard-0000") {
@@ -119,7 +120,7 @@ pub fn salvage(from: &Path, to: &Path, progress: &mut dyn FnMut(Progress)) -> Re
     if !checked.is_in_order() {
         return Err(SalvageError::BadCopy { path: to.to_owned(), problems: checked.problems });
     }
-    // The stamps are compared because some file systems have no locks.
+    // Some file systems have no locks. So the sizes and the times of change of all files are compared with those before.
     let after = directory.stamps().unwrap_or_default();
     if let Some(file) = changed(&before, &after) {
         return Err(SalvageError::Changed { path: from.to_owned(), file });
@@ -129,7 +130,7 @@ pub fn salvage(from: &Path, to: &Path, progress: &mut dyn FnMut(Progress)) -> Re
     Ok(report)
 }
 
-/// The first file that is not as it was.
+/// Returns the first file that was changed, added or removed between the two lists.
 fn changed<V: PartialEq>(before: &BTreeMap<String, V>, after: &BTreeMap<String, V>) -> Option<String> {
     let differs = |(name, stamp): &(&String, &V)| before.get(*name) != Some(*stamp);
     let gone = before.keys().find(|name| !after.contains_key(*name));
@@ -161,7 +162,7 @@ mod tests {
         drop(Queue::open(&data).expect("it is free again"));
     }
 
-    /// The test uses a file system without locks: a change is found at the end.
+    /// Writes a file during a salvage, as a process could on a file system without locks. The salvage finds the change at its end.
     #[test]
     fn what_changes_during_a_salvage_is_told() {
         let place = tempfile::tempdir().expect("a directory");
@@ -244,8 +245,9 @@ mod tests {
         assert!(!out.exists());
     }
 
-    /// The stories: with the `meta` of another directory, the new directory had no task, and "perhaps nothing" was lost. Without `meta`,
-    /// the advice went in a circle. With several damaged bytes in `meta`, nothing was salvaged, though its secret was whole.
+    /// The stories: with the `meta` of another directory, the new directory had no task, and the report told that "perhaps nothing" was
+    /// lost. Without `meta`, the printed advice led back to the same error. With several damaged bytes in `meta`, nothing was salvaged,
+    /// although the secret in `meta` was whole.
     #[test]
     fn a_meta_that_is_wrong_lost_or_damaged_is_told_or_rebuilt() {
         let place = tempfile::tempdir().expect("a directory");
@@ -273,7 +275,7 @@ mod tests {
         salvage(&at("data"), &at("not"), &mut |_| {}).expect_err("the secret is damaged");
     }
 
-    /// `doctor --deep` finds such a directory in order, too.
+    /// Extra bytes behind the last frame of a log file are no loss. `doctor --deep`, too, finds a directory with such bytes in order.
     #[test]
     fn bytes_that_no_opening_reads_are_no_loss() {
         let place = tempfile::tempdir().expect("a directory");
@@ -288,7 +290,7 @@ mod tests {
         assert!(report.is_whole(), "{:?}", report.losses);
     }
 
-    /// `doctor` holds the lock for a moment while it looks. A start must not fail because of that.
+    /// `doctor` holds the lock of a directory for a moment while it looks. An opening must not fail for this reason, so it tries again.
     #[test]
     fn an_opening_waits_a_moment_for_the_look_of_another() {
         let place = tempfile::tempdir().expect("a directory");

@@ -1,4 +1,4 @@
-//! The copy of a directory that no process has open, and the way back.
+//! [`backup`]: the copy of a directory that no process has open. [`restore`]: the copy of a backup to a new directory.
 
 use std::path::Path;
 
@@ -14,14 +14,14 @@ use crate::time::system_now;
 
 /// Copies the data directory `from` to `to`. No process may have `from` open meanwhile. `to` must be absent or empty.
 ///
-/// The copy has what an opening needs and nothing else. It is synced, and every record of it is read and checked. Until then its name is
-/// `<to>.unfinished`; after that it gets its own name.
+/// The copy has the files that an opening needs, and a [`Manifest`]. The copy is synced, and every record of it is read and checked. Until
+/// then its name is `<to>.unfinished`.
 ///
 /// # Errors
-/// [`BackupError`]: a process has `from`, it is damaged, or the copy cannot be made.
+/// [`BackupError`]: a process has `from` open, `from` is damaged, or the copy cannot be made.
 pub fn backup(from: &Path, to: &Path) -> Result<BackupReport, BackupError> {
     let mut directory = Directory::new(from).map_err(|error| of_disk(from, error))?;
-    // No lock is taken of a directory that is no data directory: a lock would make a file in it.
+    // A directory that is no data directory is not locked, because the lock would make a file in it.
     if !examine(&mut directory, Depth::Opening).is_ours {
         return Err(damaged(from, examine(&mut directory, Depth::Opening)));
     }
@@ -41,20 +41,20 @@ pub fn backup(from: &Path, to: &Path) -> Result<BackupReport, BackupError> {
     Ok(report)
 }
 
-/// Copies `from`, a backup, to `to`, which must be absent or empty, so that it can be opened there.
+/// Copies `from`, a backup, to `to`, so that a queue can be opened in `to`. `to` must be absent or empty.
 ///
-/// Every record of `from` is read and checked before the copy, and every record of the copy after. Links and files that are not ours are
-/// refused, and `from` is not changed. Where the backup has a [`Manifest`], each byte and each count is compared with it. The report says
-/// what the copy has, and since when. The copy gets a new owner: leases are as they were in the backup.
+/// Every record of `from` is read and checked before the copy, and every record of the copy is read and checked after it. A link in `from`,
+/// or a file that no backup has, is refused. `from` is not changed. If the backup has a [`Manifest`], each byte and each count is compared
+/// with the manifest. The report tells what the copy has, and the instant of the backup. Leases in the copy are as they were in the backup.
 ///
 /// # Errors
-/// [`BackupError`]: `from` is damaged, has something that is not ours, or is in use; or the copy cannot be made.
+/// [`BackupError`]: `from` is damaged, has a link or a file that no backup has, or is in use; or the copy cannot be made.
 pub fn restore(from: &Path, to: &Path) -> Result<BackupReport, BackupError> {
     if from.file_name().is_some_and(|name| name.to_string_lossy().ends_with(UNFINISHED)) {
         return Err(BackupError::Unfinished { path: from.to_owned() });
     }
     let mut directory = Directory::new(from).map_err(|error| of_disk(from, error))?;
-    // Another person chose the name, and it will be printed.
+    // Another user may have chosen the name. The name is printed in the error, so its special characters are escaped.
     let foreign = |name: &str, what| {
         let name = name.escape_debug().to_string();
         BackupError::Foreign { path: from.to_owned(), name, what }
@@ -83,7 +83,8 @@ pub fn restore(from: &Path, to: &Path) -> Result<BackupReport, BackupError> {
     Ok(report)
 }
 
-/// Copies what an opening needs. Fails unless the source and the copy are in order. The copy does not have its name yet.
+/// Copies the files that an opening needs. Fails unless the source and the copy are in order. The copy that is returned does not have its
+/// final name yet.
 fn copy_examined(
     from: &Path,
     to: &Path,
@@ -103,7 +104,7 @@ fn copy_examined(
     let files = copy.take(from, &parts.collect::<Vec<_>>(), &mut Hand::quick())?;
     let copied = check(copy.path(), Hand::quick())?;
     if !copied.is_in_order() {
-        // The source itself may be damaged: until now only the parts that an opening reads were checked.
+        // The source may be damaged: until now, only the parts of it that an opening reads were checked.
         let mut directory = Directory::new(from).map_err(|error| of_disk(from, error))?;
         let source = examine(&mut directory, Depth::Records);
         if !source.is_in_order() {

@@ -1,4 +1,4 @@
-//! [`BackupWatch`]: how far a backup is, and the way to stop it.
+//! [`BackupWatch`]: shows the progress of a backup, and stops the backup.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -17,7 +17,7 @@ pub enum BackupPhase {
     Checking,
 }
 
-/// How far a backup is.
+/// The progress of a backup.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct BackupProgress {
@@ -25,43 +25,44 @@ pub struct BackupProgress {
     pub phase: BackupPhase,
     /// The backup has everything that was acknowledged before this instant; `None` until the files are pinned.
     pub as_of: Option<Timestamp>,
-    /// Files in all; 0 until they are known.
+    /// The number of files to copy; 0 until the files are pinned.
     pub files: u64,
-    /// Bytes in all; 0 until they are known.
+    /// The size of the files to copy (bytes); 0 until the files are pinned.
     pub bytes: u64,
-    /// Bytes that are copied and synced.
+    /// Bytes that are copied so far.
     pub copied: u64,
-    /// Bytes of the copy that were read again, never more than `bytes`.
+    /// Bytes of the copy that the check has read so far, never more than `bytes`.
     pub checked: u64,
 }
 
-/// Follows one backup from other threads, and stops it. All clones follow the same one; make a new one for each backup.
+/// Shows the progress of one backup to other threads, and stops the backup. All clones belong to the same backup; make a new watch for each
+/// backup.
 ///
-/// The thread of the backup writes the figures, and every thread reads them. Any thread sets `stopped`, and the thread of the backup reads
-/// it between two pieces. No other memory depends on it, so `Relaxed` will do.
+/// The thread of the backup writes the progress, and every thread reads it. Any thread sets `stopped`, and the thread of the backup reads
+/// `stopped` between two pieces. No other memory depends on `stopped`, so `Relaxed` is enough.
 #[derive(Clone, Debug, Default)]
 pub struct BackupWatch(Arc<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
     stopped: AtomicBool,
-    /// An examination reads some parts twice, so `checked` may be more than `bytes` here.
+    /// An examination reads some parts twice, so `checked` may be more than `bytes` in this value.
     progress: Mutex<BackupProgress>,
 }
 
 impl BackupWatch {
-    /// A watch for one backup that has not begun.
+    /// Returns a watch for one backup that has not begun.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Tells the backup to stop. It ends with [`BackupError::Stopped`] after the present piece, and leaves nothing behind.
+    /// Tells the backup to stop. The backup ends with [`BackupError::Stopped`] after the present piece, and its unfinished copy is removed.
     pub fn stop(&self) {
         self.0.stopped.store(true, Ordering::Relaxed);
     }
 
-    /// How far the backup is.
+    /// Returns the progress of the backup.
     #[must_use]
     pub fn progress(&self) -> BackupProgress {
         let progress = *self.lock();
@@ -72,40 +73,40 @@ impl BackupWatch {
         self.0.progress.lock().expect("no thread panics while it holds the progress")
     }
 
-    /// The files are pinned since this instant.
+    /// Notes the instant at which the files were pinned.
     pub(super) fn held(&self, as_of: Timestamp) {
         self.lock().as_of = Some(as_of);
     }
 
-    /// This many files and bytes are to be copied.
+    /// Notes how many files and bytes are to be copied.
     pub(super) fn begins(&self, files: u64, bytes: u64) {
         let mut progress = self.lock();
         (progress.files, progress.bytes) = (files, bytes);
     }
 
-    /// This many more bytes are copied.
+    /// Notes that this many more bytes (`bytes`) are copied, and checks that the backup may go on.
     ///
     /// # Errors
-    /// [`BackupError::Stopped`].
+    /// [`BackupError::Stopped`]: the backup was told to stop.
     pub(super) fn copied(&self, bytes: u64) -> Result<(), BackupError> {
         self.lock().copied += bytes;
         self.go_on()
     }
 
-    /// Everything is copied. The check begins.
+    /// Notes that everything is copied and that the check begins.
     pub(super) fn checks(&self) {
         self.lock().phase = BackupPhase::Checking;
     }
 
-    /// This many more bytes were read again.
+    /// Notes that the check has read this many more bytes.
     pub(super) fn checked(&self, bytes: u64) {
         self.lock().checked += bytes;
     }
 
-    /// Whether the backup may go on.
+    /// Checks that the backup may go on.
     ///
     /// # Errors
-    /// [`BackupError::Stopped`].
+    /// [`BackupError::Stopped`]: the backup was told to stop.
     pub(super) fn go_on(&self) -> Result<(), BackupError> {
         if self.is_stopped() { Err(BackupError::Stopped) } else { Ok(()) }
     }

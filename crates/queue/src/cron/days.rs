@@ -1,12 +1,12 @@
-//! Whether an expression fires at all, decided from its fields.
+//! [`has_a_day`]: decides from the fields of a cron expression whether it fires at all.
 
 use croner::{CronPattern, Weekday, time::days_in_month};
 
-/// Whether there is a day on which the expression fires; every expression has a time of the day. A search for a day that does not exist
-/// would walk through all years of the calendar.
+/// Whether there is a day on which the expression fires. Every expression has a time of day, so only its days have to be checked. For an
+/// expression without a day, a search would walk through all years of the calendar.
 ///
-/// Two months of one length that begin on the same weekday have the same days. In four hundred years every month begins on each weekday,
-/// and so does a February of 29 days. So at most 91 months decide it.
+/// Two months of the same name and length that begin on the same weekday match on the same days. Within four hundred years every month
+/// begins on each weekday, and so does a February of 29 days. So at most 91 months have to be checked: 13 kinds of month and 7 weekdays.
 pub(super) fn has_a_day(pattern: &CronPattern) -> bool {
     let months = (1..=12).filter(|&month| pattern.month_match(month).unwrap_or(false));
     let years = |month| [2001, 2000].into_iter().take(if month == 2 { 2 } else { 1 });
@@ -16,7 +16,7 @@ pub(super) fn has_a_day(pattern: &CronPattern) -> bool {
     })
 }
 
-/// Whether the expression fires in this kind of month, which begins on this weekday.
+/// Whether the expression fires in month `month` of year `year`, if the month began on weekday `first`.
 fn has_a_day_in(pattern: &CronPattern, year: i32, month: u32, first: Weekday) -> bool {
     let weekday = |day: u32| first.shift(i32::try_from(day - 1).unwrap_or(0));
     (1..=days_in_month(year, month))
@@ -57,7 +57,7 @@ mod tests {
         "+MON-FRI",
     ];
 
-    /// Compares with the search that it replaces. That search ends at the end of the calendar.
+    /// Compares [`has_a_day`] with a search through all years of the calendar, which [`has_a_day`] replaced.
     #[test]
     fn it_is_what_a_search_through_all_years_finds() {
         let mut draw = Draw(0x9e37_79b9_7f4a_7c15);

@@ -1,4 +1,4 @@
-//! Tests of the times that the guard believes.
+//! Tests of [`WallGuard`]: which wall times it believes.
 
 mod model;
 
@@ -39,7 +39,7 @@ fn each_change_is_told_once_and_in_order() {
     assert_eq!(seen(67, 9_000), []);
     assert_eq!(seen(68, 9_000), [Believed { by_ms: 9_000_000 }]);
     assert_eq!(seen(69, 9_000), []);
-    // The changes are not taken for a long time: the last ones are kept.
+    // Nothing takes the changes for a long time. Then the last changes are kept, and the oldest changes are lost.
     for s in 100..200 {
         guard.observe(at(s, s, 20_000 + i128::from(s) - 2 * i128::from(s)));
     }
@@ -51,8 +51,8 @@ fn a_step_back_is_followed_at_once() {
     let mut guard = WallGuard::new(at(0, 0, 10_000));
     assert_eq!(guard.observe(at(1, 1, 6_400)), 6_400 * SECOND);
     assert_eq!(guard.steps(), 1);
-    // A return by more than the guard is a step forward and has to stand. The clock was seen at its first time only once, so that time is
-    // not trusted.
+    // This return is a step forward of more than five minutes, so it has to stand for a minute. The clock was seen at its first offset only
+    // once, so a return to that offset is not believed at once.
     assert_eq!(guard.observe(at(2, 2, 10_002)), 6_401 * SECOND);
     assert_eq!(guard.observe(at(62, 62, 10_062)), 10_062 * SECOND);
 }
@@ -91,7 +91,8 @@ fn a_doubted_step_that_goes_away_leaves_nothing() {
     assert_eq!(guard.offset_ns(), 0);
 }
 
-/// The server was late by a minute: the return from a glitch was a step forward of an hour.
+/// The story: the clock stepped back for a moment. Its return was a step forward of an hour and was doubted, so the server was a minute
+/// late.
 #[test]
 fn a_glitch_is_over_when_it_is_over() {
     let mut guard = WallGuard::new(at(0, 0, 100_000));
@@ -104,7 +105,7 @@ fn a_glitch_is_over_when_it_is_over() {
     for _ in 0..30 {
         assert_eq!(believed(0), 0);
     }
-    // Glitches come again and again, with other lengths, and with steps in them.
+    // The clock steps back and returns several times: by different lengths, and with further steps before the return.
     for glitch in
         [vec![-3_600], vec![-3_600; 29], vec![-60, -7_200, -3_600], vec![-301, -86_400, -400, -90_000]]
     {
@@ -138,8 +139,8 @@ fn a_return_may_be_behind_but_not_ahead_of_what_was_believed() {
     }
 }
 
-/// The clock of a machine was ten minutes ahead when it started, and was set right. A wrong time that was believed for a short time may not
-/// come back for long.
+/// The clock of a computer was ten minutes ahead at the start, and was then set right. If the wrong time was believed for a short time
+/// only, a return to it is believed for as short a time only.
 #[test]
 fn what_was_believed_for_a_short_time_is_forgotten_as_soon() {
     for (wrong_s, right_s, is_believed) in
@@ -164,7 +165,7 @@ fn a_machine_may_sleep_in_a_glitch() {
     assert_eq!(guard.observe(at(2_003, 3_003, 103_003)), 103_003 * SECOND);
 }
 
-/// A doubted step has to stand anew after a glitch, and the place before the step is still known.
+/// After a glitch, a doubted step has to stand for a whole minute again. The line before the step is still remembered.
 #[test]
 fn a_glitch_while_a_step_is_doubted() {
     let mut guard = WallGuard::new(at(0, 0, 0));
@@ -179,7 +180,7 @@ fn a_glitch_while_a_step_is_doubted() {
     assert_eq!(guard.observe(at(124, 124, 3_724)), 3_724 * SECOND);
 }
 
-/// A clock that stands still falls behind bit by bit, however often the server looks at its clocks.
+/// A clock that stands still falls behind little by little. Its return is believed at once, however often the guard reads the clocks.
 #[test]
 fn a_clock_that_stood_still_returns() {
     for looks_ms in [1, 100, 499, 501, 1_000] {

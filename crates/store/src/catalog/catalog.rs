@@ -17,20 +17,21 @@ use crate::index::{Ids, KeyHash, Keys, Naming, Spot, Whereabouts, id_of};
 use crate::rules::Rules;
 use crate::segment::Footer;
 
-/// How many ended tasks are forgotten with one commit: more than a commit brings on average.
+/// The number of ended tasks that are forgotten at most with one commit. A commit brings fewer ended tasks on average, so old ones do not
+/// pile up.
 const FORGOTTEN_AT_ONCE: usize = 1_024;
 
-/// The committed state of one shard: which tasks are live and where the record of each is, the last ones that ended, the state of the
-/// engine.
+/// The committed state of one shard: the tasks that have not ended and where the record of each is, the last tasks that ended, the rules,
+/// and the state of the engine.
 ///
-/// A live task's record is either in the *memtable*, in memory and in the log, or *far*, in a segment. Memory has two small indexes of all live
-/// tasks, by id and by key; everything else of a far task is read when it is wanted. A record in a segment is live if and only if the index
-/// by id says that the task is there: the tombstones of segments matter to an opening only.
+/// The record of a task is either in the *memtable*, in memory and in the log, or *far*, in a segment. Memory has two small indexes of all
+/// tasks that have not ended, by id and by key. Everything else of a far task is read from its record when it is needed. A record in a
+/// segment is live if and only if the index by id has this record's place. Only an opening needs the tombstones of segments.
 ///
-/// The catalog makes no call to a disk. Its owner reads for it and tells it what was done.
+/// The catalog makes no disk calls. Its owner makes the calls, and tells the catalog what was done.
 ///
-/// Costs: a change O(log n) of the tasks of the memtable on average, and no reading; a far task some 23 bytes, and 17 more if its key is not made of
-/// its id.
+/// Costs: a change takes O(log n) time on average for n tasks in the memtable, and reads nothing from the disk. A far task takes about 23
+/// bytes of memory, and 17 more if its key is not made of its id.
 #[derive(Clone, Debug)]
 pub(crate) struct Catalog {
     naming: Naming,
@@ -39,23 +40,24 @@ pub(crate) struct Catalog {
     pub(crate) memtable: Memtable,
     pub(crate) segments: Segments,
     queues: BTreeMap<QueueName, Population>,
-    /// Tasks that were given up.
+    /// Ids of the tasks that were given up.
     dead: BTreeSet<u64>,
-    /// Tasks with a lease in their record: a stop wrote the lease down.
+    /// Ids of the tasks with a lease in their record. A stop wrote the lease down.
     leased: BTreeSet<u64>,
     histories: Histories,
     state: EngineState,
     rules: Rules,
-    /// How many tasks are fetched from memory together.
+    /// Number of tasks that are fetched from memory together, so that their waits for memory overlap.
     ahead: usize,
 }
 
-/// The knowledge in memory of a task that is looked for.
+/// The result of a look-up of a task in memory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Sought {
     /// Memory knows the whole answer.
     Known(Found),
-    /// The task is one of these, with the spots of their records. If it is none of them, the answer is this `Found`.
+    /// The task may be one of these far tasks: their ids, and the spots of their records. If the task is none of them, the answer is this
+    /// `Found`.
     Far(Vec<(u64, Spot)>, Found),
 }
 
@@ -77,7 +79,7 @@ impl Catalog {
         }
     }
 
-    /// How many tasks are live.
+    /// Returns the number of tasks that have not ended, live and dead.
     pub(crate) fn len(&self) -> usize {
         self.ids.len()
     }
@@ -90,12 +92,12 @@ impl Catalog {
         self.state
     }
 
-    /// Takes a state of the engine in.
+    /// Adds a state of the engine to the state that the catalog has.
     pub(crate) fn join_state(&mut self, state: EngineState) {
         self.state.join(state);
     }
 
-    /// The rules that owners configured.
+    /// Returns the rules that owners configured.
     pub(crate) fn rules(&self) -> &Rules {
         &self.rules
     }
@@ -105,17 +107,17 @@ impl Catalog {
         self.rules.apply(effect, &mut self.histories);
     }
 
-    /// Takes in that the time is `now`: ended tasks that are too old are forgotten, some at a time.
+    /// Forgets ended tasks that are too old at the time `now`, a bounded number of them.
     pub(crate) fn forget_until(&mut self, now: Timestamp) {
         self.histories.forget_until(now, FORGOTTEN_AT_ONCE);
     }
 
-    /// How many tasks each queue has that has any, in the order of the queues' names.
+    /// Returns how many tasks each queue has, in the order of the queues' names. Queues without tasks are left out.
     pub(crate) fn populations(&self) -> Vec<(QueueName, Population)> {
         self.queues.iter().map(|(name, population)| (name.clone(), *population)).collect()
     }
 
-    /// A page of what a new owner has to know, and the ids of its leased tasks.
+    /// Returns a page of what a new owner has to know, and the ids of the leased tasks of this page.
     pub(crate) fn acquired_page(
         &self,
         after: Option<&AcquiredCursor>,
@@ -124,40 +126,40 @@ impl Catalog {
         acquired::page(after, max, &self.queues, |population| *population, &self.rules, &self.leased)
     }
 
-    /// A checkpoint of all there is has no more bytes than this.
+    /// Returns an upper limit for the bytes of a checkpoint of the whole catalog.
     pub(crate) fn checkpoint_bytes(&self) -> u64 {
-        // An ended task takes at most 512 bytes: names of 200 and 256 bytes, and numbers. A segment is listed in 64, may get tombstones and
-        // a tail, and be a new file.
+        // An ended task takes at most 512 bytes: names of 200 and 256 bytes, and numbers. A segment counts 256 bytes: its entry in the list
+        // takes 64, and the segment may get tombstones and a tail, and be a new file.
         let (segments, tombstones) =
             self.segments.iter().fold((0, 0), |(segments, tombstones), (_, segment)| {
                 (segments + 1, tombstones + segment.tombstones.len() as u64)
             });
         let ended = 512 * self.histories.len() as u64;
-        // The estimate of a record has its entry and its share of a block.
+        // The memtable's estimate of a record's bytes includes the index entry of the record and its share of a block.
         self.memtable.bytes() + ended + self.rules.bytes() + 256 * segments + 10 * tombstones
     }
 
-    /// The hash under which a task stands in the index by key.
+    /// Returns the hash under which the index by key has a task.
     pub(crate) fn key_of(&self, task: &Task) -> KeyHash {
         self.naming.of(task)
     }
 
-    /// Fetches the memory that tells whether a record of this task is live.
+    /// Loads into the processor's cache the memory that [`is_live`](Self::is_live) reads for this task.
     pub(crate) fn touch_id(&self, id: u64) {
         self.ids.touch(id);
     }
 
-    /// Whether this record of a segment is live.
+    /// Whether the record at this spot of a segment is the live record of the task.
     pub(crate) fn is_live(&self, id: u64, spot: Spot) -> bool {
         self.ids.get(id) == Some(Whereabouts::Far(spot))
     }
 
-    /// Whether the log has the body of a task in a record that is younger than `floor`.
+    /// Whether a task is in the memtable, and the log record that has its body is newer than `floor`.
     pub(crate) fn has_body_in_memtable(&self, id: u64, floor: Seq) -> bool {
         matches!(self.ids.get(id), Some(Whereabouts::Memtable(slot)) if self.memtable.body_seq(slot) > floor)
     }
 
-    /// The task with this id, if it is in the memtable.
+    /// Returns the task with this id, if it is in the memtable.
     pub(crate) fn memtable_task(&self, id: u64) -> Option<&Arc<Task>> {
         match self.ids.get(id)? {
             Whereabouts::Memtable(slot) => Some(self.memtable.get(slot)),
@@ -165,8 +167,9 @@ impl Catalog {
         }
     }
 
-    /// Takes in a task's record. `body_known`: the log has its body in an earlier record, of the task in the memtable. A record that is not newer than
-    /// the known record of its task changes nothing.
+    /// Takes in a task's record. `body_known`: the log has the body in an earlier record, which is the record of the task in the memtable.
+    /// A record changes nothing if the memtable has a record of the task that is as new or newer, or if the history has an end of the task
+    /// that is as new or newer.
     pub(crate) fn store(&mut self, task: &Arc<Task>, body_known: bool) {
         self.store_as(task, body_known, self.naming.of(task));
     }
@@ -180,7 +183,7 @@ impl Catalog {
                 let body_seq = if body_known { self.memtable.body_seq(slot) } else { task.seq };
                 self.memtable.replace(slot, Arc::clone(task), body_seq);
             }
-            // A change comes after the record that a checkpoint wrote, or is that very record once more.
+            // The new record of a far task is newer than the record in the segment, or is the same record once more.
             Some(Whereabouts::Far(spot)) => {
                 self.segments.bury(spot);
                 let slot = self.memtable.insert(Arc::clone(task), task.seq);
@@ -202,7 +205,7 @@ impl Catalog {
         };
     }
 
-    /// Takes in that a task ended.
+    /// Takes in that a task ended. A newer record of the task in the memtable stays.
     pub(crate) fn end(&mut self, ended: &Ended) {
         self.end_as(ended, self.naming.of_ended(ended));
     }
@@ -220,14 +223,14 @@ impl Catalog {
             }
             None => {}
         }
-        // A checkpoint may have the end already, though the task was still live in it. A task that was dead until it was forgotten must not
-        // push out of the history the ended tasks that clients still ask for.
+        // The history may have the end already, from a checkpoint that still has the task as live. The end of a dead task that was
+        // forgotten is not added, because it would push ended tasks out of the history for which clients still ask.
         if ended.outcome != Outcome::Forgotten {
             self.histories.add_as(ended, key);
         }
     }
 
-    /// Takes effects in, in their order.
+    /// Takes in effects, in their order.
     pub(crate) fn apply(&mut self, effects: &[TaskEffect]) {
         let mut keys = Vec::with_capacity(self.ahead.min(effects.len()));
         for part in effects.chunks(self.ahead) {
@@ -246,7 +249,8 @@ impl Catalog {
         }
     }
 
-    /// Takes in that a task may have become dead, or is dead no more. With that, its key may lead to it or not.
+    /// Updates the catalog after a change with which a task may have become dead or live again: whether its key leads to it, and the counts
+    /// of its queue.
     fn note_death(&mut self, task: &Task) {
         let is_dead = task.dead().is_some();
         let was_dead = self.dead.contains(&task.id);
@@ -274,19 +278,19 @@ impl Catalog {
         }
     }
 
-    /// Takes in that a task is live that was not.
+    /// Adds a new live task to the index by key and to the count of its queue.
     fn welcome(&mut self, id: u64, key: KeyHash, queue: &QueueName) {
         if key != KeyHash::MADE {
             self.keys.insert(key, id);
         }
-        // Not `entry`: it would copy the name each time.
+        // `BTreeMap::entry` is not used, because it would need a copy of the name each time.
         match self.queues.get_mut(queue) {
             Some(population) => population.live += 1,
             None => drop(self.queues.insert(queue.clone(), Population { live: 1, dead: 0 })),
         }
     }
 
-    /// Takes in that a task is live no more.
+    /// Removes a task that has ended from the index by key, from the sets of dead and leased tasks, and from the count of its queue.
     fn part(&mut self, id: u64, queue: &QueueName, key: KeyHash) {
         if key != KeyHash::MADE {
             self.keys.remove(key, id);
@@ -301,7 +305,7 @@ impl Catalog {
         }
     }
 
-    /// The knowledge in memory of a task that is looked for.
+    /// Looks a task up in memory. Returns the answer, or the spots of the records that have to be read.
     pub(crate) fn seek(&self, wanted: &Wanted) -> Sought {
         match wanted {
             Wanted::Id(id) => match self.ids.get(*id) {
@@ -334,8 +338,8 @@ impl Catalog {
         if spots.is_empty() { Sought::Known(ended) } else { Sought::Far(spots, ended) }
     }
 
-    /// Takes in a run that an opening found. Its tasks are live and far, except the records at the offsets in `dead`. The offsets are in
-    /// rising order, and all of them are in this run. `Err` says which contradiction was found.
+    /// Takes in a run that an opening found. The records of the run are live, except the records at the offsets (bytes) in `dead`. The
+    /// offsets are in rising order, and all of them are in this run. `Err` says which contradiction was found.
     pub(crate) fn load_run(
         &mut self,
         segment: u32,
@@ -382,13 +386,14 @@ impl Catalog {
         Ok(())
     }
 
-    /// Makes space for this many tasks, which an opening is about to bring.
+    /// Makes space for this many tasks, which an opening is about to load.
     pub(crate) fn expect_tasks(&mut self, tasks: u64) {
         self.ids.reserve(tasks);
         self.keys.reserve(tasks);
     }
 
-    /// Fetches the memory that settling these tasks will read. Several tasks wait for memory together.
+    /// Loads into the processor's cache the memory that [`settle`](Self::settle) reads for these tasks, so that their waits for memory
+    /// overlap.
     pub(crate) fn touch(&self, ids: impl Iterator<Item = u64> + Clone) {
         ids.clone().for_each(|id| self.ids.touch(id));
         for id in ids {
@@ -398,7 +403,8 @@ impl Catalog {
         }
     }
 
-    /// Takes in that a durable checkpoint wrote a record of the memtable to a segment. If the task was not changed since, it is far from now on.
+    /// Takes in that a durable checkpoint wrote a record of the memtable to `spot`. If the task was not changed after `cut`, it is far from
+    /// now on. Otherwise the record at `spot` is dead.
     pub(crate) fn settle(&mut self, id: u64, cut: Seq, spot: Spot) {
         let Self { ids, memtable, segments, .. } = self;
         let is_far = ids.change(id, |at| match at {
@@ -413,7 +419,8 @@ impl Catalog {
         }
     }
 
-    /// Takes in that a record was copied from one segment to another. If the task was not changed since, its record is there from now on.
+    /// Takes in that a record was copied from the segment `from` to the spot `to`. If the task was not changed since, its live record is at
+    /// `to` from now on. Otherwise the copy is dead.
     pub(crate) fn move_record(&mut self, id: u64, from: u32, to: Spot) {
         match self.ids.get(id) {
             Some(Whereabouts::Far(spot)) if spot.segment == from => {
@@ -425,7 +432,7 @@ impl Catalog {
     }
 }
 
-/// The answer for a task that is not live.
+/// Returns the answer for a task that is not in the index by id: its end, if the history has it.
 fn not_live(ended: Option<&Ended>) -> Found {
     ended.map_or(Found::Absent, |ended| Found::Ended(ended.clone()))
 }

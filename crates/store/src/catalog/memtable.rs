@@ -7,26 +7,27 @@ use tickwheel_engine::{DueKey, Seq, Task};
 use super::order::{Entry, Order};
 use crate::table::record_bytes;
 
-/// The tasks in the memtable, by slot and in the order of their places.
+/// The tasks in the memtable, by slot and in the order of their due keys.
 ///
-/// The next checkpoint writes the tasks of the memtable into segments, so there are never more of them than the log has changes since the last
-/// checkpoint. The record itself is shared with the engine while the engine has the task too.
+/// The next checkpoint writes the tasks of the memtable into segments. So there are never more of them than the log has changes since the
+/// last checkpoint. The memtable and the engine share a record while the engine has the task too.
 #[derive(Clone, Debug)]
 pub(crate) struct Memtable {
     slots: Vec<Option<Held>>,
     free: Vec<u32>,
     order: Order,
-    /// Bytes of all records: an estimate that is not too low.
+    /// Bytes of all records, as an estimate that is not too low.
     bytes: u64,
 }
 
-/// A task, with the facts that are asked so often that its record should not have to be fetched from memory for them.
+/// A task, with copies of some of its values. The values are needed so often that reading them should not cost a fetch of the record from
+/// memory.
 #[derive(Clone, Debug)]
 struct Held {
     task: Arc<Task>,
     place: DueKey,
     seq: Seq,
-    /// The change whose log record has the body.
+    /// The change whose log record has the body of the task.
     body_seq: Seq,
     bytes: u64,
 }
@@ -38,7 +39,7 @@ impl Held {
 }
 
 impl Memtable {
-    /// No tasks yet. The newest `tail_max` entries will be in no order.
+    /// Makes an empty memtable. Fewer than `tail_max` of its newest entries are not sorted at any time.
     pub(crate) fn new(tail_max: usize) -> Self {
         Self { slots: Vec::new(), free: Vec::new(), order: Order::new(tail_max), bytes: 0 }
     }
@@ -47,17 +48,17 @@ impl Memtable {
         self.bytes
     }
 
-    /// The task in this slot.
+    /// Returns the task in this slot.
     pub(crate) fn get(&self, slot: u32) -> &Arc<Task> {
         &self.held(slot).task
     }
 
-    /// The last change of the task in this slot.
+    /// Returns the number of the last change of the task in this slot.
     pub(crate) fn seq(&self, slot: u32) -> Seq {
         self.held(slot).seq
     }
 
-    /// The change whose log record has the body of the task in this slot.
+    /// Returns the number of the change whose log record has the body of the task in this slot.
     pub(crate) fn body_seq(&self, slot: u32) -> Seq {
         self.held(slot).body_seq
     }
@@ -110,12 +111,12 @@ impl Memtable {
         held.task
     }
 
-    /// The tasks behind `after`, in order.
+    /// Returns the tasks behind `after`, in the order of their due keys.
     pub(crate) fn behind(&self, after: DueKey) -> impl Iterator<Item = (DueKey, &Arc<Task>)> {
         let mut last = after;
         self.order.behind(after).filter_map(move |entry| {
             let (place, slot) = entry;
-            // A task that left its slot and came back to it has been entered twice.
+            // A slot whose due key changed and later changed back has two equal entries.
             if place == last || !is_live(&self.slots, entry) {
                 return None;
             }
@@ -124,17 +125,19 @@ impl Memtable {
         })
     }
 
-    /// Fetches the memory that is about to be read of the task in this slot, see [`Ids::touch`](crate::index::Ids::touch).
+    /// Loads into the processor's cache the memory of the task in this slot that is about to be read, see
+    /// [`Ids::touch`](crate::index::Ids::touch).
     pub(crate) fn touch(&self, slot: u32) {
         if let Some(held) = &self.slots[slot as usize] {
             core::hint::black_box(held.task.id);
         }
     }
 
-    /// Fetches all memory that the records of these tasks are made of.
+    /// Loads into the processor's cache all memory that the records of these tasks take.
     pub(crate) fn touch_records(&self, entries: &[(DueKey, u32)]) {
         let tasks = || entries.iter().filter_map(|(_, slot)| self.slots[*slot as usize].as_ref());
-        // One round for each step on the way: the task, its body, the bytes.
+        // Each round follows one pointer of every task: to the task, to its body, to the bytes. So the waits for memory of one round
+        // overlap.
         tasks().for_each(|held| _ = core::hint::black_box(held.task.id));
         tasks().for_each(|held| _ = core::hint::black_box(held.task.body.payload.len()));
         for held in tasks() {
@@ -146,12 +149,13 @@ impl Memtable {
         }
     }
 
-    /// All tasks in the memtable, in order. The snapshot does not change when the tasks do; see [`at`](Self::at).
+    /// Returns the due keys and slots of all tasks in the memtable, in order. The snapshot does not change when the tasks do; see
+    /// [`at`](Self::at).
     pub(crate) fn snapshot(&self) -> Vec<(DueKey, u32)> {
         self.order.sorted(|entry| is_live(&self.slots, entry))
     }
 
-    /// The task of a snapshot, if it is still there and has no change after `seq`.
+    /// Returns the task of an entry of a snapshot, if its slot still has a task with the same due key and without a change after `seq`.
     pub(crate) fn at(&self, entry: (DueKey, u32), seq: Seq) -> Option<&Arc<Task>> {
         let held = self.slots[entry.1 as usize].as_ref()?;
         (held.place == entry.0 && held.seq <= seq).then_some(&held.task)
@@ -167,7 +171,8 @@ mod tests {
     use super::*;
     use std::collections::BTreeMap;
 
-    /// Against an ordered map: tasks come, change in place or in time, and go, in bursts that make runs and sweeps.
+    /// Compares the memtable with an ordered map. Tasks are added, changed with the same or another due time, and removed, so often that
+    /// runs are merged and dead entries are swept.
     #[test]
     fn it_has_what_an_ordered_map_has() {
         let (mut memtable, mut model) = (Memtable::new(512), BTreeMap::new());

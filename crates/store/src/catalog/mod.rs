@@ -1,4 +1,4 @@
-//! The tasks that a shard has and where they are, as memory knows them.
+//! The catalog: the tasks that a shard has and where their records are, in memory.
 
 #[expect(
     clippy::module_inception,

@@ -2,20 +2,21 @@
 
 use tickwheel_engine::DueKey;
 
-/// A place, and the slot of the task that has it, or had it once.
+/// A due key, and the slot of the task that has this due key or once had it.
 pub(super) type Entry = (DueKey, u32);
 
-/// Places that were entered. Some may be dead. They are in sorted runs, each about twice as long as the next (the logarithmic method:
-/// Bentley and Saxe, 1980).
+/// The due keys of the tasks in the memtable, with their slots. Some entries may be dead: their task has left the slot, or has another due
+/// key. The entries are in sorted runs, each about twice as long as the next (the logarithmic method: Bentley and Saxe, 1980).
 ///
-/// An entry costs O(log n) comparisons of neighbours in memory on average, where each comparison of a tree would go to a different part of
-/// memory. At worst, when the largest runs are merged, an entry costs O(n): 10 ms for 300,000. Nothing is taken out: a reader skips the
-/// dead entries, and once a quarter of the entries is dead, all dead ones are swept, also in O(n). A dead entry comes back to life if its
-/// task comes back to its slot, and then stands twice.
+/// To add an entry costs O(log n) comparisons of neighbours in memory on average. In a tree, each comparison would go to a different part
+/// of memory. At worst, when the largest runs are merged, to add an entry costs O(n): 10 ms for 300,000 entries. Single entries are not
+/// removed: a reader skips the dead ones. Once more than `tail_max` entries and more than a quarter of all entries are dead, all dead
+/// entries are swept, also in O(n). If a task comes back to its slot with the same due key, its dead entry is live again, and there are two
+/// equal entries.
 #[derive(Clone, Debug)]
 pub(super) struct Order {
     runs: Vec<Vec<Entry>>,
-    /// The newest entries, in no order yet.
+    /// The newest entries, which are not sorted yet.
     tail: Vec<Entry>,
     tail_max: usize,
     dead: usize,
@@ -39,12 +40,13 @@ impl Order {
             && let (Some(last), Some(before)) = (self.runs.pop(), self.runs.last_mut())
         {
             before.extend(last);
-            // This sort finds the two runs and merges them.
+            // `sort` finds the two sorted runs and merges them.
             before.sort();
         }
     }
 
-    /// Takes in that an entry is dead. `is_live` says whether the task of an entry is there.
+    /// Counts one more dead entry. Sweeps all dead entries if there are too many. `is_live` says whether the slot of an entry has a task
+    /// with the entry's due key.
     pub(super) fn died(&mut self, is_live: impl Fn(Entry) -> bool) {
         self.dead += 1;
         let len = self.tail.len() + self.runs.iter().map(Vec::len).sum::<usize>();
@@ -53,7 +55,7 @@ impl Order {
         }
     }
 
-    /// All live entries, in order.
+    /// Returns all live entries in order, each of them once.
     pub(super) fn sorted(&self, is_live: impl Fn(Entry) -> bool) -> Vec<Entry> {
         let all = self.runs.iter().flatten().chain(&self.tail).copied();
         let mut live: Vec<Entry> = all.filter(|entry| is_live(*entry)).collect();
@@ -62,7 +64,7 @@ impl Order {
         live
     }
 
-    /// All entries behind `after` in order, the dead ones among them, and some twice.
+    /// Returns all entries behind `after` in order. Dead entries are among them, and some entries come twice.
     pub(super) fn behind(&self, after: DueKey) -> Behind<'_> {
         let from = |run: &Vec<Entry>| run.partition_point(|(place, _)| *place <= after);
         let mut tail: Vec<Entry> = self.tail.iter().copied().filter(|(place, _)| *place > after).collect();
@@ -71,11 +73,11 @@ impl Order {
     }
 }
 
-/// The entries behind a place.
+/// An iterator over the entries behind a due key, in order.
 #[derive(Debug)]
 pub(super) struct Behind<'a> {
     runs: Vec<&'a [Entry]>,
-    /// The last entry comes first.
+    /// The entries of the tail in falling order, so that the next entry is at the end.
     tail: Vec<Entry>,
 }
 

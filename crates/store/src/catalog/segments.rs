@@ -1,4 +1,4 @@
-//! The segments a shard has.
+//! The segments that a shard has.
 
 use std::sync::Arc;
 
@@ -8,25 +8,27 @@ use crate::index::Spot;
 use crate::layout::segment_file;
 use crate::segment::{Bucket, Run};
 
-/// A segment, as memory knows it.
+/// The facts about one segment that memory keeps.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Segment {
     pub(crate) generation: u64,
     pub(crate) name: Arc<str>,
     pub(crate) bucket: Bucket,
-    /// Whether the segment's records were in another segment before. They are moved again only to get rid of the dead records among them.
+    /// Whether the segment's records were copied from another segment. Such records are copied again only to get rid of the dead records
+    /// among them.
     pub(crate) moved: bool,
-    /// Bytes of the file that count. Bytes behind them were never finished. 0 until the first run is finished.
+    /// The length of the finished runs in the file (bytes), 0 until the first run is finished. Bytes behind this length belong to an
+    /// unfinished run.
     pub(crate) len: u64,
     /// The runs, in the order in which they stand in the file.
     pub(crate) runs: Vec<Run>,
-    /// Live records.
+    /// Number of live records.
     pub(crate) live: u64,
-    /// Records in all.
+    /// Number of all records, live and dead.
     pub(crate) records: u64,
-    /// Offsets of dead records that no section of the file names as dead yet.
+    /// Offsets (bytes) of the dead records for which the file has no tombstone yet.
     pub(crate) tombstones: Vec<u64>,
-    /// Whether no checkpoint has the segment any more. Its file goes as soon as no read needs it.
+    /// Whether no checkpoint lists the segment any more. The file is removed as soon as no read needs it.
     pub(crate) leaving: bool,
 }
 
@@ -46,27 +48,28 @@ impl Segment {
         }
     }
 
-    /// Takes in a run whose records are all live.
+    /// Takes in a run with this number of records, all of them live.
     pub(crate) fn add_run(&mut self, run: Run, records: u64) {
         self.live += records;
         self.records += records;
         self.runs.push(run);
     }
 
-    /// Takes in that a record is live no more, and that the file has to say so.
+    /// Takes in that the record at this offset is dead, and that the file needs a tombstone for the record.
     pub(crate) fn bury(&mut self, offset: u64) {
         self.bury_silently(offset);
         self.tombstones.push(offset);
     }
 
-    /// Takes in that a record is live no more, and that the file says so already.
+    /// Takes in that the record at this offset is dead. The file needs no tombstone, because it has one already, or because the segment is
+    /// about to be removed.
     pub(crate) fn bury_silently(&mut self, offset: u64) {
         let index = self.runs.partition_point(|run| run.start <= offset) - 1;
         self.runs[index].bury(offset);
         self.live = self.live.checked_sub(1).expect("a segment has no more dead than it has records");
     }
 
-    /// A place that no live record of the segment behind `after` stands before; `None`: there is no live record behind `after`.
+    /// Returns a lower limit for the due keys of the segment's live records behind `after`; `None`: there is no live record behind `after`.
     pub(crate) fn first_behind(&self, after: DueKey) -> Option<DueKey> {
         if self.live == 0 {
             return None;
@@ -75,7 +78,7 @@ impl Segment {
     }
 }
 
-/// The segments of a shard, each with a number that records are found by. Numbers are used again.
+/// The segments of a shard, each with a number by which records are found. The number of a removed segment is used again.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Segments {
     slots: Vec<Option<Segment>>,
@@ -85,17 +88,18 @@ pub(crate) struct Segments {
 }
 
 impl Segments {
-    /// Counts changes of the runs. After such a change, a merge that began before does not know all runs, or knows a run that is gone.
+    /// Returns a number that rises with each change of the runs. After such a change, a merge that began earlier does not know all runs, or
+    /// knows a run that is gone.
     pub(crate) fn layout(&self) -> u64 {
         self.layout
     }
 
-    /// Generations up to this one are not given out again.
+    /// Makes sure that generations up to this one are not given out again.
     pub(crate) fn skip_generations(&mut self, generation: u64) {
         self.generation = self.generation.max(generation);
     }
 
-    /// Adds an empty segment with a generation of its own.
+    /// Adds an empty segment with a new generation. Returns the number by which the segment is found.
     pub(crate) fn add_new(&mut self, bucket: Bucket, moved: bool) -> u32 {
         self.generation += 1;
         self.add(Segment::new(self.generation, bucket, moved))
@@ -128,12 +132,12 @@ impl Segments {
         self.slots[slot as usize].as_mut().expect("a segment is known for as long as it is there")
     }
 
-    /// Takes in that runs came, moved or are about to go.
+    /// Counts a change of the runs: some runs came, moved or are about to go.
     pub(crate) fn rearranged(&mut self) {
         self.layout += 1;
     }
 
-    /// The segments that stay.
+    /// Returns the segments that are not about to be removed, with their numbers.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &Segment)> {
         let known = self.slots.iter().enumerate();
         let known = known.filter_map(|(slot, segment)| Some((slot as u32, segment.as_ref()?)));

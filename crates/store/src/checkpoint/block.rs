@@ -1,4 +1,4 @@
-//! The fixed parts of a checkpoint file.
+//! The fixed parts of a checkpoint file: the header, the heads of the blocks, the entries of the list of segments, and the end.
 
 use tickwheel_engine::{EngineState, Epoch, Seq, Timestamp};
 
@@ -11,21 +11,22 @@ use crate::layout::{HEADER_BYTES, can_rise, header, le_u32, le_u64, read_own};
 const MAGIC: [u8; 8] = *b"TWCHECKP";
 pub(crate) const FORMAT: u32 = 2;
 
-/// Bytes before a block's content: length (4), CRC-32C of all else (4), kind (4), zero (4), place in the file from 0 (8).
+/// The number of bytes before a block's content: length of the content (4), CRC-32C of the rest of the block (4), kind (4), zero (4), index
+/// of the block from 0 (8).
 pub(super) const BLOCK_HEAD_BYTES: usize = 24;
 
-/// The content of a block, with the number that the kind has in files. These numbers never change.
+/// The kind of a block's content, with the number of the kind in files. These numbers never change.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum BlockKind {
-    /// Segments.
+    /// The list of segments.
     Segments = 3,
-    /// Rules in force.
+    /// The rules in force.
     Rules = 4,
     /// Tasks that ended.
     Ended = 1,
     /// The end of the checkpoint.
     End = 5,
-    /// The end of the checkpoint, as it was before format 6 of the directory.
+    /// The end of the checkpoint, in directories before format 6.
     EndBefore = 2,
 }
 
@@ -33,16 +34,16 @@ impl BlockKind {
     const ALL: [Self; 5] = [Self::Segments, Self::Rules, Self::Ended, Self::End, Self::EndBefore];
 }
 
-/// Where a checkpoint stands in the log: the frames after `frame` are to be read on top of it.
+/// Where a checkpoint stands in the log. A recovery loads the checkpoint, and then applies the frames after `frame`.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Start {
-    /// The last change of the last frame that is in the checkpoint as a whole.
+    /// The last change of the frame `frame`.
     pub(crate) seq: Seq,
-    /// The last frame that is in the checkpoint as a whole. Later frames may be in it in part.
+    /// The last frame whose changes are all in the checkpoint. Of later frames, some changes may be in the checkpoint.
     pub(crate) frame: u64,
-    /// Frames after it are in files of this use or of later ones.
+    /// The frames after `frame` are in log files of this generation or of later ones.
     pub(crate) generation: u64,
-    /// The owner that wrote the checkpoint.
+    /// The epoch of the owner that wrote the checkpoint.
     pub(crate) epoch: Epoch,
 }
 
@@ -52,8 +53,8 @@ pub(super) fn header_bytes(start: Start, number: u64, seeds: &Seeds) -> [u8; HEA
     header(MAGIC, FORMAT, seeds.of(Use::Checkpoint(number)), own)
 }
 
-/// Reads where a checkpoint stands from its header; `Ok(None)` if the header is damaged, or the header of another checkpoint; `Err` has the
-/// format if a later version wrote it.
+/// Reads from a header where the checkpoint stands in the log. Returns `Ok(None)` if the header is damaged, or belongs to another
+/// checkpoint. Returns `Err` with the format if a later version wrote the header.
 pub(crate) fn read_start(bytes: &[u8], number: u64, seeds: &Seeds) -> Result<Option<Start>, u32> {
     let own = read_own(bytes, MAGIC, FORMAT, seeds.of(Use::Checkpoint(number)))?;
     Ok(own.and_then(|[found, seq, frame, generation, epoch, _]| {
@@ -63,7 +64,7 @@ pub(crate) fn read_start(bytes: &[u8], number: u64, seeds: &Seeds) -> Result<Opt
     }))
 }
 
-/// Completes a block: `bytes` has room for the head in front, then the content. Returns its checksum.
+/// Fills in the head of a block. `bytes` has space for the head, and then the content. Returns the block's checksum.
 pub(super) fn stamp_block(bytes: &mut [u8], kind: BlockKind, index: u64, seed: u32) -> u32 {
     let length =
         u32::try_from(bytes.len() - BLOCK_HEAD_BYTES).expect("a block is one step and one task long");
@@ -79,12 +80,13 @@ fn block_sum(bytes: &[u8], seed: u32) -> u32 {
     crc(crc(seed, &bytes[..4]), &bytes[8..])
 }
 
-/// How long the content of the block with this head is.
+/// Returns the length (bytes) of the content of the block with this head.
 pub(super) fn block_length(head: &[u8; BLOCK_HEAD_BYTES]) -> u64 {
     u64::from(le_u32(head, 0))
 }
 
-/// The kind of a whole block, and its checksum; `None` if it is damaged or not the one that stands at this place.
+/// Checks a whole block. Returns its kind and its checksum; `None` if the block is damaged, has another index, or has a kind that does not
+/// exist.
 pub(super) fn check_block(bytes: &[u8], index: u64, seed: u32) -> Option<(BlockKind, u32)> {
     let sum = block_sum(bytes, seed);
     if le_u32(bytes, 4) != sum || le_u64(bytes, 16) != index {
@@ -94,16 +96,16 @@ pub(super) fn check_block(bytes: &[u8], index: u64, seed: u32) -> Option<(BlockK
     Some((kind, sum))
 }
 
-/// A segment that belongs to a checkpoint.
+/// A segment in the list of a checkpoint.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Listed {
     pub(crate) generation: u64,
     pub(crate) bucket: Bucket,
     /// Whether the segment's records were in another segment before.
     pub(crate) moved: bool,
-    /// Bytes of the file that count.
+    /// The length of the finished runs in the file (bytes).
     pub(crate) len: u64,
-    /// The segment's records, the dead among them too.
+    /// Number of the segment's records, live and dead.
     pub(crate) records: u64,
 }
 
@@ -130,20 +132,20 @@ impl Listed {
     }
 }
 
-/// The facts about the whole checkpoint in its last block.
+/// The content of the last block: facts about the whole checkpoint.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct End {
-    /// Segments.
+    /// Number of segments in the list.
     pub(crate) segments: u64,
-    /// Records of ended tasks.
+    /// Number of records of ended tasks.
     pub(crate) ended: u64,
-    /// The log had this frame when the last record was taken: a recovery that does not find it has lost it.
+    /// The last synced frame of the log when the end of the checkpoint was written. A recovery that does not find this frame has lost it.
     pub(crate) last_frame: u64,
-    /// The latest wall instant so far.
+    /// The latest instant of the wall clock that the log had then.
     pub(crate) wall: Timestamp,
     /// The state of the engine.
     pub(crate) state: EngineState,
-    /// The checksum of the checksums of all blocks before it.
+    /// The checksum over the checksums of all blocks before the end.
     pub(crate) sum: u32,
 }
 
@@ -156,7 +158,7 @@ impl End {
         out.extend_from_slice(&state.to_bytes());
     }
 
-    /// The end in a block of this kind.
+    /// Reads the end from the content of a block of this kind.
     pub(super) fn read(kind: BlockKind, content: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(content);
         let (segments, ended, last_frame) = (reader.varint()?, reader.varint()?, reader.varint()?);

@@ -1,4 +1,4 @@
-//! Checkpoints: a recovery starts from one, so that the log does not grow for ever.
+//! Checkpoints: a recovery starts from a checkpoint, so that the log before the checkpoint can be removed.
 
 mod block;
 mod pieces;

@@ -7,35 +7,35 @@ use crate::checksum::{Seeds, Use};
 use crate::codec::{DecodeError, Names, Op, Reader, read_ops};
 use crate::layout::{HEADER_BYTES, le_u32, le_u64};
 
-/// The content of the blocks that checked out. An opening wants all blocks of a checkpoint; a salvage takes the ones that are left.
+/// The content of the blocks whose checksum is right. An opening needs all blocks of a checkpoint. A salvage uses the blocks that are left.
 #[derive(Debug, Default)]
 pub(crate) struct Pieces {
-    /// `None`: no block with the list was read.
+    /// The list of segments; `None`: no block with the list was read.
     pub(crate) segments: Option<Vec<Listed>>,
     pub(crate) rules: Vec<RuleEffect>,
     pub(crate) ended: Vec<Ended>,
     pub(crate) end: Option<End>,
-    /// Records in the blocks of rules and of ended tasks.
+    /// Number of records in the blocks of rules and of ended tasks.
     pub(crate) records: u64,
-    /// The bytes that did not check out.
+    /// The parts of the file that could not be read.
     pub(crate) holes: Vec<Hole>,
 }
 
-/// Bytes of a checkpoint that are no block.
+/// A part of a checkpoint file that could not be read as a block.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Hole {
     pub(crate) from: u64,
     pub(crate) to: u64,
-    /// The content that may have been in the hole, as a sentence fragment.
+    /// The content that may have been in the hole, as a part of a sentence.
     pub(crate) held: &'static str,
 }
 
-/// Reads every block that checks out. Behind a damaged block, the next good one is looked for byte by byte.
+/// Reads every block whose checksum is right. Behind a damaged block, searches for the next good block byte by byte.
 pub(crate) fn read_pieces(file: &[u8], number: u64, seeds: &Seeds) -> Pieces {
     let seed = seeds.of(Use::Checkpoint(number));
     let mut pieces = Pieces::default();
     let mut names = Names::new();
-    // A file that was cut may not even have a whole header.
+    // A file that was cut may be shorter than a header.
     let (mut at, mut index) = (HEADER_BYTES.min(file.len()), 0);
     let mut before = None;
     while pieces.end.is_none() {
@@ -64,11 +64,11 @@ impl Pieces {
         self.holes.is_empty() && self.segments.is_some() && self.end.is_some()
     }
 
-    /// Takes the content of a block in.
+    /// Takes in the content of a block.
     ///
     /// # Errors
-    /// At the first bytes that are no record of a checkpoint, and the records before them are taken in; or for a block that has another
-    /// kind of records than it says, and all of them are taken in.
+    /// At the first bytes that are no record of a checkpoint; the records before these bytes stay taken in. Also if the block has records
+    /// of a kind that its head does not name; all records of the block stay taken in.
     pub(super) fn take(
         &mut self,
         kind: BlockKind,
@@ -106,11 +106,12 @@ impl Pieces {
     }
 }
 
-/// The first block from `at` on whose index is not below `index`: where it begins, its index, its kind, and how many bytes it has.
+/// Finds the first block that begins at or behind the byte `at` and whose index is not below `index`. Returns the offset of the block, its
+/// index, its kind, and its length with the head (bytes).
 fn find_block(file: &[u8], at: usize, index: u64, seed: u32) -> Option<(usize, u64, BlockKind, usize)> {
     (at..file.len()).find_map(|at| {
         let head = file[at..].first_chunk::<BLOCK_HEAD_BYTES>()?;
-        // Each block has some bytes, so no index is beyond this.
+        // Each block takes some bytes of the file, so an index cannot be higher than `index` plus the bytes of the file.
         let found = le_u64(head, 16);
         let may_be = le_u32(head, 12) == 0 && (1..=5).contains(&le_u32(head, 8)) && found >= index;
         if !may_be || found > index + file.len() as u64 {
@@ -122,12 +123,13 @@ fn find_block(file: &[u8], at: usize, index: u64, seed: u32) -> Option<(usize, u
     })
 }
 
-/// The content of a hole that had ended tasks and nothing else.
+/// The content of a hole that had only ended tasks.
 pub(crate) const ENDED_TASKS: &str = "ended tasks";
-/// The content of a hole that may have had all blocks.
+/// The content of a hole that may have had blocks of every kind.
 pub(crate) const ALL_BLOCKS: &str = "the list of segments and what follows it";
 
-/// The content that blocks between these two may have had. The list of segments comes first, then rules, then ended tasks.
+/// Returns the content that the blocks between these two blocks may have had. The list of segments comes first, then rules, then ended
+/// tasks.
 fn held(before: Option<BlockKind>, behind: Option<BlockKind>) -> &'static str {
     match (before, behind) {
         (None, Some(BlockKind::Rules)) => "the list of segments",

@@ -22,7 +22,7 @@ pub(crate) struct Loaded {
     pub(crate) end: End,
 }
 
-/// A checkpoint that cannot be used.
+/// The place in a file at which a checkpoint cannot be used, and the reason.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Damage {
     pub(crate) file: String,
@@ -43,10 +43,10 @@ impl From<DiskError> for Failure {
     }
 }
 
-/// Reads the checkpoint with this number; `Ok(Err(..))` if it is damaged.
+/// Reads the checkpoint with this number. Returns `Ok(Err(..))` if the checkpoint is damaged.
 ///
 /// # Errors
-/// If the disk fails or a later version wrote it.
+/// If the disk fails, or a later version wrote the checkpoint.
 pub(crate) fn load<D: Disk>(
     disk: &mut D,
     number: u64,

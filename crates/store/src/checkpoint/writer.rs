@@ -15,9 +15,9 @@ use crate::layout::{SHARD, checkpoint_file, unfinished};
 
 /// A checkpoint that is being written.
 ///
-/// All tasks that were live at the checkpoint's start are in segments by now, and the checkpoint lists these segments. Then it walks, a
-/// step at a time, through the ended tasks that are remembered. Commits go on meanwhile, so the checkpoint has some ends and tombstones of
-/// a later time (it is *fuzzy*). This is correct, because the log from the checkpoint's start on is read on top of it.
+/// All tasks that were in the memtable at the checkpoint's start are in segments by now, and the checkpoint lists these segments. Then the
+/// writer goes through the rules and the ended tasks, a step at a time. Commits go on meanwhile, so some changes in the checkpoint are
+/// later than its start (the checkpoint is *fuzzy*). This is correct, because a recovery applies the log from the checkpoint's start on.
 #[derive(Debug)]
 pub(crate) struct Writer {
     start: Start,
@@ -35,17 +35,17 @@ pub(crate) struct Writer {
 
 #[derive(Debug)]
 enum Position {
-    /// Next come the segments.
+    /// The list of segments is written next.
     Segments,
-    /// Next come the rules behind this one.
+    /// The rules behind this one are written next; `None`: all rules.
     Rules(Option<RuleName>),
-    /// Next come the ended tasks behind this one.
+    /// The ended tasks behind this one are written next; `None`: all ended tasks.
     Ended(Option<(QueueName, Seq)>),
-    /// Next comes the end.
+    /// The end is written next.
     End,
-    /// Next the checkpoint gets its name.
+    /// The file gets its final name next.
     Name,
-    /// Nothing comes.
+    /// Nothing is left to do.
     Done,
 }
 
@@ -58,7 +58,7 @@ pub(crate) struct Source<'a> {
     pub(crate) log: LogEnd,
 }
 
-/// The end of the log while a checkpoint is written.
+/// The last synced frame of the log, and the latest wall-clock instant that the log has, while a checkpoint is written.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct LogEnd {
     pub(crate) frame: u64,
@@ -83,22 +83,23 @@ impl Writer {
         }
     }
 
-    /// The checkpoint's name once it is done.
+    /// Returns the name of the file once the checkpoint is done.
     pub(crate) fn name(&self) -> &Arc<str> {
         &self.name
     }
 
-    /// The checkpoint's name until it is done.
+    /// Returns the name of the file until the checkpoint is done.
     pub(crate) fn written_as(&self) -> &Arc<str> {
         &self.written_as
     }
 
-    /// Whether all calls were handed out.
+    /// Whether [`step`](Self::step) has handed out all calls.
     pub(crate) fn is_done(&self) -> bool {
         matches!(self.at, Position::Done)
     }
 
-    /// The next calls: about `step_bytes` bytes, synced; at the end the name. Each call is to be made after the calls before it.
+    /// Returns the next disk calls: a write of about `step_bytes` bytes and a sync, or at the end the change of the file's name. The caller
+    /// makes the calls in their order, after the calls of earlier steps.
     pub(crate) fn step(&mut self, source: Source<'_>, seeds: &Seeds, step_bytes: usize) -> Vec<Call> {
         if matches!(self.at, Position::Name) {
             self.at = Position::Done;

@@ -1,6 +1,6 @@
 //! The terms of tasks and schedules, and the extra members of tasks.
 //!
-//! A new member of [`Terms`] or [`Extra`] gets its tags here, and is written and read here.
+//! A new member of [`Terms`] or [`Extra`] gets its tags in this file, and is written and read in this file.
 
 use tickwheel_engine::{
     Backoff, Dead, Death, Extra, Failed, Failure, Group, LeaseNo, PRIORITY_DEFAULT, Retry, Tally, Terms,
@@ -10,24 +10,24 @@ use super::wire::{
     DecodeError, Reader, put_bytes, put_member, put_text, put_timestamp, put_varint, timestamp,
 };
 
-// The tags of the extra members in the record of a task, in the order in which they stand. They never change, and differ from those in
-// `task.rs`.
+// The tags of the extra members in the record of a task, in the order in which the members stand in the record. The tags never change, and
+// differ from the tags in `task.rs`.
 const ORIGIN: u8 = 6;
 const TTR_MS: u8 = 7;
 const EXPIRE_AT: u8 = 8;
 const GROUP: u8 = 9;
 const TRACE: u8 = 10;
 const RETRY: u8 = 11;
-/// The tag of a failure. A record may have several of them.
+/// The tag of a failure. A record has this tag once for each failure.
 pub(super) const FAILURE: u8 = 12;
 const DEAD: u8 = 13;
 const STEP: u8 = 14;
 const TALLY: u8 = 15;
-// New members stand behind the body of the task.
+// Members that are added later stand behind the body of the task.
 const ACKED: u8 = 20;
 
-/// The tags of the terms in the record of a schedule, in the order in which they stand. They never change, and differ from those in
-/// `schedule.rs`.
+/// The tags of the terms in the record of a schedule, in the order in which the terms stand in the record. The tags never change, and
+/// differ from the tags in `schedule.rs`.
 mod of_schedule {
     pub(super) const PRIORITY: u8 = 7;
     pub(super) const GROUP: u8 = 8;
@@ -45,7 +45,7 @@ pub(super) fn put_terms(out: &mut Vec<u8>, terms: &Terms) {
     put_member(out, of_schedule::EXPIRE_AFTER_MS, *expire_after_ms, put_varint);
 }
 
-/// Reads a member of the record of a schedule, if it is one of the terms. Returns whether it is.
+/// Reads the value of a member of a schedule's record, if the tag is one of the terms. Returns whether the tag is one.
 pub(super) fn read_terms(tag: u8, reader: &mut Reader<'_>, terms: &mut Terms) -> Result<bool, DecodeError> {
     match tag {
         of_schedule::PRIORITY => terms.priority = reader.number()?,
@@ -57,11 +57,11 @@ pub(super) fn read_terms(tag: u8, reader: &mut Reader<'_>, terms: &mut Terms) ->
     Ok(true)
 }
 
-/// Appends the extra members that stand before the body to the record of a task.
+/// Appends to the record of a task the extra members that stand before the body.
 pub(super) fn put_extra(out: &mut Vec<u8>, extra: &Extra) {
     let Extra { group, ttr_ms, origin, expire_at, trace, retry, failures, dead, step, acked: _, tally } =
         extra;
-    // Also if it is 0: it says that there are extra members at all.
+    // The origin is written even if it is 0, because its tag says that the task has extra members.
     out.extend_from_slice(&[ORIGIN, *origin]);
     put_member(out, TTR_MS, *ttr_ms, put_varint);
     put_member(out, EXPIRE_AT, *expire_at, put_timestamp);
@@ -99,12 +99,12 @@ pub(super) fn put_extra(out: &mut Vec<u8>, extra: &Extra) {
     put_member(out, TALLY, (*tally != Tally::default()).then_some(*tally), put_tally);
 }
 
-/// Appends the extra members that stand behind the body to the record of a task.
+/// Appends to the record of a task the extra members that stand behind the body.
 pub(super) fn put_extra_behind_body(out: &mut Vec<u8>, extra: &Extra) {
     put_member(out, ACKED, extra.acked.map(|acked| acked.0), put_varint);
 }
 
-/// Reads a member of the record of a task, if it is an extra one. Returns whether it is.
+/// Reads the value of a member of a task's record, if the tag is one of the extra members. Returns whether the tag is one.
 pub(super) fn read_extra(tag: u8, reader: &mut Reader<'_>, extra: &mut Extra) -> Result<bool, DecodeError> {
     match tag {
         ORIGIN => extra.origin = reader.u8()?,
@@ -123,7 +123,7 @@ pub(super) fn read_extra(tag: u8, reader: &mut Reader<'_>, extra: &mut Extra) ->
     Ok(true)
 }
 
-/// The stored delay is the delay plus one, and 0 if there is none.
+/// Appends a tally. The delay (ms) is stored plus one, and 0 means that there is none.
 fn put_tally(out: &mut Vec<u8>, tally: Tally) {
     let Tally { leases, expiries, nacks, burials, redrives, delay_ms } = tally;
     for count in [leases, expiries, nacks, burials, redrives] {
@@ -143,7 +143,7 @@ fn tally(reader: &mut Reader<'_>) -> Result<Tally, DecodeError> {
     })
 }
 
-/// 0 means no limit, because no task may fail 0 times.
+/// Appends a retry policy. A stored limit of 0 attempts means no limit, because a real limit is at least 1.
 pub(super) fn put_retry(out: &mut Vec<u8>, retry: Retry) {
     let Retry { max_attempts, backoff } = retry;
     put_varint(out, u64::from(max_attempts.unwrap_or(0)));
@@ -195,7 +195,7 @@ fn dead(reader: &mut Reader<'_>) -> Result<Dead, DecodeError> {
     Ok(Dead { at, due_at, why, keyless })
 }
 
-/// Reads a byte with a lowest bit that has its own meaning.
+/// Reads a byte whose lowest bit is a flag. Returns the other seven bits, and the flag.
 fn flagged(reader: &mut Reader<'_>) -> Result<(u8, bool), DecodeError> {
     let byte = reader.u8()?;
     Ok((byte >> 1, byte & 1 == 1))

@@ -1,4 +1,4 @@
-//! Texts that many records share.
+//! [`Names`]: texts that many records share are kept once in memory.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use tickwheel_engine::{Body, QueueName};
 
 use super::wire::{DecodeError, Reader};
 
-/// How many queue names are known at one time.
+/// At most this many queue names are remembered at one time.
 const QUEUES_MAX: usize = 1_024;
 
 /// Gives equal queue names and content types one allocation while records are read.
@@ -23,7 +23,7 @@ impl Names {
         Self { queues: BTreeMap::new(), content_type: "".into(), no_body: Arc::default() }
     }
 
-    /// Reads the name of a queue.
+    /// Reads the name of a queue, and remembers the name.
     pub(crate) fn queue(&mut self, reader: &mut Reader<'_>) -> Result<QueueName, DecodeError> {
         let at = reader.error("").at;
         let name = reader.str()?;
@@ -39,7 +39,8 @@ impl Names {
         Ok(queue)
     }
 
-    /// Neighbours mostly have the same content type, so only the last one is remembered.
+    /// Returns this content type as a shared text. Only the last content type is remembered, because neighbouring records mostly have the
+    /// same one.
     pub(crate) fn content_type(&mut self, text: &str) -> Arc<str> {
         if *self.content_type != *text {
             self.content_type = text.into();
@@ -47,7 +48,7 @@ impl Names {
         Arc::clone(&self.content_type)
     }
 
-    /// The body of a record that has none.
+    /// Returns an empty body, which the tasks without a body share.
     pub(crate) fn no_body(&self) -> Arc<Body> {
         Arc::clone(&self.no_body)
     }

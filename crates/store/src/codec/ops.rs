@@ -1,4 +1,4 @@
-//! The records in one frame of the log, or in one block of a checkpoint.
+//! The records in one frame of the log, or in one block of a checkpoint: how they are written and read.
 
 use tickwheel_engine::{
     Batch, Ended, EngineState, LeaseNo, Outcome, Rule, RuleEffect, RuleName, Seq, Task, TaskEffect,
@@ -13,7 +13,7 @@ mod tag {
     pub(super) const STORED: u8 = 1;
     pub(super) const STORED_BODY_KNOWN: u8 = 2;
     pub(super) const ENDED: u8 = 3;
-    /// The state of the engine before format 6.
+    /// The state of the engine, as formats before 6 wrote it.
     pub(super) const COUNTERS: u8 = 4;
     pub(super) const RULE: u8 = 5;
     pub(super) const STATE: u8 = 6;
@@ -28,12 +28,12 @@ mod outcome {
     pub(super) const DONE_UNDER: u8 = 4;
 }
 
-/// A record as it stands in a file.
+/// A record of a file, decoded.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Op {
-    /// A task, whole.
+    /// A task with its body.
     Stored(Task),
-    /// A task with its body in an earlier record; here the body is empty.
+    /// A task whose body is in an earlier record. The body in this value is empty.
     StoredBodyKnown(Task),
     /// A task that ended.
     Ended(Ended),
@@ -58,7 +58,7 @@ pub(crate) fn put_batch(out: &mut Vec<u8>, batch: &Batch) {
     rules.iter().for_each(|(name, rule)| put_rule(out, name, rule.as_deref()));
 }
 
-/// About how many bytes [`put_batch`] appends.
+/// Returns about how many bytes [`put_batch`] appends for the tasks of a commit. The state and the rules are not counted.
 pub(crate) fn batch_bytes(batch: &Batch) -> usize {
     let of = |effect: &TaskEffect| match effect {
         TaskEffect::Stored { task, body_known: false } => 160 + task.body.payload_bytes(),
@@ -67,8 +67,9 @@ pub(crate) fn batch_bytes(batch: &Batch) -> usize {
     batch.effects.iter().map(of).sum()
 }
 
-/// Reads the rest of a state of the engine before format 6, behind the ids: numbers that owners may have used as keys. A record that ends
-/// before them is even older; then any number may be such a key.
+/// Reads the last part of an engine state that a format before 6 wrote. This part follows the reserved ids, and names the numbers that
+/// owners may have used as keys. A still older record ends before this part. Then the state says that every number may have been used as a
+/// key.
 pub(crate) fn state_before_format_6(
     ids_reserved: u64,
     rest: &mut Reader<'_>,
@@ -77,7 +78,7 @@ pub(crate) fn state_before_format_6(
     Ok(EngineState::from_parts(ids_reserved, numbers))
 }
 
-/// Reads a state of the engine that fills the rest of the record.
+/// Reads an engine state. The state is all that is left of the record.
 pub(crate) fn state(rest: &mut Reader<'_>) -> Result<EngineState, DecodeError> {
     let error = rest.error("the state of a later engine");
     EngineState::from_bytes(rest.rest()).map_err(|_| error)
@@ -88,7 +89,7 @@ pub(crate) fn put_rule(out: &mut Vec<u8>, name: &RuleName, rule: Option<&Rule>) 
     put_op(out, tag::RULE, |out| rule::put_rule(out, name, rule));
 }
 
-/// Appends a task.
+/// Appends a task, with or without its body.
 pub(crate) fn put_stored(out: &mut Vec<u8>, task: &Task, with_body: bool) {
     let tag = if with_body { tag::STORED } else { tag::STORED_BODY_KNOWN };
     put_op(out, tag, |out| put_task(out, task, with_body));
@@ -119,7 +120,7 @@ pub(crate) fn put_ended(out: &mut Vec<u8>, ended: &Ended) {
     });
 }
 
-/// Appends a tag, the length in four bytes, and the record.
+/// Appends a tag, the length of the record in four bytes, and the record.
 fn put_op(out: &mut Vec<u8>, tag: u8, record: impl FnOnce(&mut Vec<u8>)) {
     out.push(tag);
     let at = out.len();
@@ -133,7 +134,7 @@ fn put_op(out: &mut Vec<u8>, tag: u8, record: impl FnOnce(&mut Vec<u8>)) {
 /// Reads all records of a frame or a block and hands them to `take`, in order.
 ///
 /// # Errors
-/// At the first bytes that are no record. The records before them were handed over.
+/// The first bytes that are no record, or the error of `take`. All records before were handed to `take`.
 pub(crate) fn read_ops(
     bytes: &[u8],
     names: &mut Names,
@@ -152,7 +153,7 @@ pub(crate) fn read_ops(
     Ok(())
 }
 
-/// Reads the head of a stored task. `None`: these bytes are no stored task.
+/// Reads the head of a stored task. `None`: the bytes are no stored task with a body, or the head is damaged.
 pub(crate) fn stored_head(bytes: &[u8]) -> Option<TaskHead<'_>> {
     let (head, content) = bytes.split_first_chunk::<OP_HEAD_BYTES>()?;
     (head[0] == tag::STORED).then(|| read_head(&mut Reader::new(content)).ok()).flatten()
@@ -161,17 +162,18 @@ pub(crate) fn stored_head(bytes: &[u8]) -> Option<TaskHead<'_>> {
 /// Bytes before a record's content: its tag (1), its length (4).
 pub(crate) const OP_HEAD_BYTES: usize = 5;
 
-/// A record at its place among others.
+/// A record, and where it is among other records.
 pub(crate) struct OpAt {
-    /// The offset of its first byte.
+    /// The offset of the first byte of the record, which is its tag (bytes).
     pub(crate) at: usize,
-    /// The length of the record (bytes).
+    /// The length of the record, with its tag and its length field (bytes).
     pub(crate) bytes: usize,
-    /// The content of the record.
+    /// The decoded content of the record, or the error of decoding it.
     pub(crate) op: Result<Op, DecodeError>,
 }
 
-/// Takes records apart one by one. It goes on after a record that does not decode, and ends where no record begins.
+/// Returns an iterator that decodes records one by one. The iterator goes on after a record that does not decode. The iterator ends at the
+/// first bytes with an unknown tag, or with a length beyond the end of `bytes`.
 pub(crate) fn split_ops<'a>(bytes: &'a [u8], names: &'a mut Names) -> impl Iterator<Item = OpAt> + 'a {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -326,7 +328,7 @@ mod tests {
         rules
     }
 
-    /// A schedule with every member, two with few members, and the end of one.
+    /// Returns a schedule with every member, two schedules with few members, and a schedule that was removed (`None`).
     fn schedules() -> [Option<ScheduleRecord>; 4] {
         let retry = Retry { max_attempts: Some(3), backoff: None };
         let full = Schedule {

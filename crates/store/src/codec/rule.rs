@@ -1,4 +1,4 @@
-//! The record of a rule.
+//! The record of a rule: how it is written and read.
 
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ use super::wire::{
     DecodeError, Reader, put_bytes, put_member, put_text, put_timestamp, put_varint, timestamp,
 };
 
-/// The kinds of rules. The numbers never change.
+/// The kinds of rules. The numbers never change, because files have them.
 mod kind {
     pub(super) const QUEUE: u8 = 1;
     pub(super) const SCHEDULE: u8 = 2;
     pub(super) const JOB: u8 = 3;
 }
 
-/// The tags of a queue's members, in the order in which they stand. A member without its tag is not set.
+/// The tags of the members of a queue's record, in the order in which the record has them. A member whose tag is absent is not set.
 mod tag {
     pub(super) const MAX_IN_FLIGHT: u8 = 1;
     pub(super) const MAX_IN_FLIGHT_PER_GROUP: u8 = 2;
@@ -34,7 +34,7 @@ mod tag {
     pub(super) const DRAINING: u8 = 9;
 }
 
-/// Appends the change of a rule: its kind, whether it exists, its name, its members.
+/// Appends the change of a rule: its kind, 1 if the rule exists and 0 if it was removed, its name, its members.
 pub(super) fn put_rule(out: &mut Vec<u8>, name: &RuleName, rule: Option<&Rule>) {
     let stands = u8::from(rule.is_some());
     match name {
@@ -88,7 +88,7 @@ fn put_queue(out: &mut Vec<u8>, record: &QueueRecord) {
     }
 }
 
-/// Reads to the end of the record.
+/// Reads the change of a rule. The record has to end with the end of `reader`.
 pub(super) fn read_rule(reader: &mut Reader<'_>, names: &mut Names) -> Result<RuleEffect, DecodeError> {
     let kind = reader.u8()?;
     if !matches!(kind, kind::QUEUE | kind::SCHEDULE | kind::JOB) {

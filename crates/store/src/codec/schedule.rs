@@ -1,4 +1,4 @@
-//! The record of a schedule.
+//! The record of a schedule: how it is written and read.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use super::wire::{
     DecodeError, Reader, put_bytes, put_member, put_text, put_timestamp, put_varint, timestamp,
 };
 
-/// The tags of the members that a record may have, in the order in which they stand. A member without its tag is not set, or has the value
-/// that most schedules have. The numbers between 6 and 11 are in `extra.rs`.
+/// The tags of the members that a record may have, in the order in which the record has them. A member without its tag is not set, or has
+/// the value that most schedules have. The numbers between 6 and 11 are in `extra.rs`.
 mod tag {
     pub(super) const START: u8 = 1;
     pub(super) const END: u8 = 2;
@@ -88,7 +88,7 @@ pub(super) fn put_schedule(out: &mut Vec<u8>, record: &ScheduleRecord) {
     waiting.iter().for_each(|&at| put_member(out, tag::WAITING, Some(at), put_timestamp));
 }
 
-/// Reads to the end of the record.
+/// Reads a schedule. The record has to end with the end of `reader`.
 pub(super) fn read_schedule(
     reader: &mut Reader<'_>,
     names: &mut Names,
@@ -143,7 +143,7 @@ pub(super) fn read_schedule(
     Ok(record)
 }
 
-/// A duration (ms) that has to be greater than 0.
+/// Reads a duration (ms), and refuses 0.
 fn milliseconds(reader: &mut Reader<'_>) -> Result<u64, DecodeError> {
     match reader.varint()? {
         0 => Err(reader.error("a cadence without time between")),

@@ -1,4 +1,4 @@
-//! The record of a task.
+//! The record of a task: how it is written and read.
 
 use std::sync::Arc;
 
@@ -12,8 +12,9 @@ use super::wire::{
     DecodeError, Reader, put_bytes, put_member, put_text, put_timestamp, put_varint, timestamp,
 };
 
-/// The tags of the members that a record may have, in the order in which they stand. A member that is absent has the value that most tasks
-/// have, so a plain task needs no byte for it. The numbers never change. Those between 5 and 16, and those above 19, are in `extra.rs`.
+/// The tags of the members that a record may have, in the order in which the record has them. A member that is absent has the value that
+/// most tasks have, so a plain task needs no byte for it. The numbers never change. The numbers between 5 and 16, and those above 19, are
+/// in `extra.rs`.
 mod tag {
     pub(super) const PRIORITY: u8 = 1;
     pub(super) const ATTEMPTS: u8 = 2;
@@ -36,7 +37,7 @@ pub(super) fn word(reader: &mut Reader<'_>) -> Result<Tag, DecodeError> {
     Tag::new(text).map_err(|_| reader.error("no tag"))
 }
 
-/// Appends the record, with or without its body.
+/// Appends the record of a task, with or without its body.
 pub(super) fn put_task(out: &mut Vec<u8>, task: &Task, with_body: bool) {
     let Task {
         id,
@@ -95,7 +96,7 @@ fn put_body(out: &mut Vec<u8>, body: &Body) {
     }
 }
 
-/// The beginning of a record: enough to know whether the task is wanted.
+/// The beginning of a task's record: enough to decide whether the task is wanted.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct TaskHead<'a> {
     pub(crate) id: u64,
@@ -111,7 +112,7 @@ pub(super) fn read_head<'a>(reader: &mut Reader<'a>) -> Result<TaskHead<'a>, Dec
     Ok(TaskHead { id, place: DueKey { due_at, put_seq: Seq(put_seq) }, queue: reader.str()? })
 }
 
-/// Reads a record to its end. A record without a body gets an empty one.
+/// Reads the record of a task, up to the end of `reader`. If `with_body` is false, the record has no body, and the task gets an empty one.
 pub(super) fn read_task(
     reader: &mut Reader<'_>,
     names: &mut Names,

@@ -1,18 +1,19 @@
-//! Numbers, instants and byte strings.
+//! The encoding of numbers, instants and byte strings.
 
 use tickwheel_engine::Timestamp;
 
-/// Bytes that are no record. The record is damaged, or was never one.
+/// The error of decoding bytes that are no record: the record is damaged, or the bytes never were a record.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{what} at byte {at} of the record")]
 pub(crate) struct DecodeError {
     /// The damage, in words.
     pub(crate) what: &'static str,
-    /// The offset of the damage, from the start of the decoded bytes.
+    /// The offset of the damage, from the start of the decoded bytes (bytes).
     pub(crate) at: usize,
 }
 
-/// Appends a number, seven bits in each byte, the lowest first. The high bit says that more bytes follow. 1 to 10 bytes.
+/// Appends a number as 1 to 10 bytes. Each byte has seven bits of the number, the lowest bits first. The high bit of a byte says that more
+/// bytes follow.
 pub(crate) fn put_varint(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
@@ -21,18 +22,18 @@ pub(crate) fn put_varint(out: &mut Vec<u8>, mut number: u64) {
     out.push(number as u8);
 }
 
-/// Appends a length and the bytes.
+/// Appends the number of bytes, then the bytes.
 pub(crate) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     put_varint(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
 }
 
-/// Appends a text, as its bytes.
+/// Appends the number of bytes of a text, then its UTF-8 bytes.
 pub(super) fn put_text(out: &mut Vec<u8>, text: &str) {
     put_bytes(out, text.as_bytes());
 }
 
-/// Appends a member of a record behind its tag, if there is one.
+/// Appends the tag and the member of a record. Appends nothing if the member is `None`.
 pub(super) fn put_member<M>(
     out: &mut Vec<u8>,
     tag: u8,
@@ -45,8 +46,8 @@ pub(super) fn put_member<M>(
     }
 }
 
-/// Takes bytes apart, front to back. Any bytes end in a value or in a [`DecodeError`], never in a panic. The reader never asks for more
-/// memory than there are bytes.
+/// Reads values out of bytes, from front to back. For any bytes, a call returns a value or a [`DecodeError`], and never panics. The reader
+/// itself allocates no memory.
 #[derive(Debug)]
 pub(crate) struct Reader<'a> {
     bytes: &'a [u8],
@@ -76,7 +77,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// All bytes that are left.
+    /// Takes all bytes that are left.
     pub(crate) fn rest(&mut self) -> &'a [u8] {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         self.at = self.bytes.len();
@@ -108,8 +109,8 @@ impl<'a> Reader<'a> {
         Err(self.error("a number beyond 64 bits"))
     }
 
-    /// The tag of the next member of a record, or `None` at the record's end. `last` keeps the tag of the member before. Each member comes
-    /// once, and in order; only those in `lists` repeat. So the same members have exactly one record, bit by bit.
+    /// Reads the tag of the next member of a record; `None` at the end of the record. `last` keeps the tag of the member before. Tags have
+    /// to rise; only the tags in `lists` may repeat. So one set of members has exactly one encoding.
     pub(super) fn tag(&mut self, last: &mut u8, lists: &[u8]) -> Result<Option<u8>, DecodeError> {
         if self.is_empty() {
             return Ok(None);
@@ -122,7 +123,7 @@ impl<'a> Reader<'a> {
         Ok(Some(tag))
     }
 
-    /// A number that fits a smaller type.
+    /// Reads a number. Fails if the number does not fit the type `N`.
     pub(crate) fn number<N: TryFrom<u64>>(&mut self) -> Result<N, DecodeError> {
         let number = self.varint()?;
         N::try_from(number).map_err(|_| self.error("a number out of its range"))

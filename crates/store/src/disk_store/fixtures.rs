@@ -1,4 +1,4 @@
-//! Parts of a store for tests of one owner: no disk, no thread, no other owner.
+//! Parts of a store for tests of the log writer, the reader or the maintenance alone. These parts use no disk and no thread.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub(super) fn catalog() -> Catalog {
     Catalog::new([7; 16], HistoryLimits::default(), &Bounds::default())
 }
 
-/// A writer of a new directory, with one log file ready.
+/// Makes a log writer for a new directory, with one log file ready for frames.
 pub(super) fn writer(setup: &Setup) -> LogWriter {
     let sizes = Sizes { file_bytes: setup.options.log_file_bytes, spares_max: 4 };
     let progress = Progress { generation: 0, number: 0, synced: 0, newest: None };
@@ -44,14 +44,14 @@ pub(super) fn writer(setup: &Setup) -> LogWriter {
     LogWriter::new(files, Last { frame: 0, seq: Seq::ZERO, epoch, wall, durable: 0, again: None }, Seq::ZERO)
 }
 
-/// The only job that is ready.
+/// Takes the only job that is ready. Panics if there is not exactly one.
 pub(super) fn only_job(jobs: &mut Jobs) -> Job {
     let mut ready: Vec<Job> = jobs.take_ready().map(|(_, job)| job).collect();
     assert_eq!(ready.len(), 1, "{ready:?}");
     ready.remove(0)
 }
 
-/// Takes the shard.
+/// Acquires the shard: the writer's first frame is made and taken as written. Returns the ownership.
 pub(super) fn acquire(writer: &mut LogWriter, jobs: &mut Jobs, setup: &Setup) -> Ownership {
     let request = Request::Acquire { shard: ShardId::ONLY, wall: Timestamp::EPOCH };
     writer.prepare(RequestId(1), request, &catalog()).expect("the shard is free");
@@ -61,7 +61,7 @@ pub(super) fn acquire(writer: &mut LogWriter, jobs: &mut Jobs, setup: &Setup) ->
     writer.ownership()
 }
 
-/// A commit of one task with this body.
+/// Makes the commit of one task with this payload.
 pub(super) fn commit(ownership: Ownership, seq: u64, payload: Vec<u8>, body_known: bool) -> Request {
     let mut task = sample_task(1, seq, "q", "k", 1_000);
     Arc::make_mut(&mut task.body).payload = payload;
@@ -70,7 +70,7 @@ pub(super) fn commit(ownership: Ownership, seq: u64, payload: Vec<u8>, body_know
     Request::Commit { ownership, seq: Seq(seq), wall: Timestamp::EPOCH, batch }
 }
 
-/// Makes tasks far: they stand in one run of a segment. Returns the bytes of the run.
+/// Puts tasks with these ids into one run of a new segment, so that they are far. Returns the bytes of the run.
 pub(super) fn add_far(catalog: &mut Catalog, setup: &Setup, ids: &[u64]) -> Vec<u8> {
     let tasks: Vec<_> = ids.iter().map(|id| sample_task(*id, *id, "q", &format!("k{id}"), 1_000)).collect();
     let bucket = Bucket::of(&tasks[0], Timestamp::EPOCH);

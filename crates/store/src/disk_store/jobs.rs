@@ -1,8 +1,9 @@
-//! The jobs that the owners give out.
+//! The jobs that the log writer, the reader and the maintenance give to the disk.
 
 use crate::io::{Call, Job, JobId, Lane};
 
-/// Numbers the jobs, and keeps them until the store hands them to its [`Io`](crate::Io). So no owner calls the disk itself.
+/// Numbers the jobs, and keeps them until the store hands them to its [`Io`](crate::Io). So the log writer, the reader and the maintenance
+/// make no calls to the disk themselves.
 #[derive(Debug, Default)]
 pub(super) struct Jobs {
     given_out: u64,
@@ -10,10 +11,11 @@ pub(super) struct Jobs {
 }
 
 impl Jobs {
-    /// Gives out a job: `calls`, in this order. The jobs of a lane are done in the order in which they were given out.
+    /// Adds a job that makes `calls` in this order, and returns its id. The jobs of one lane are done in the order in which they were
+    /// added.
     pub(super) fn add(&mut self, lane: Lane, mut calls: Vec<Call>) -> JobId {
-        // The background has the lock. No file is made, and no checkpoint gets its name, in a directory that may belong to another process
-        // by now.
+        // The disk handle of the background lane holds the lock, so the check of the lock goes to this lane. If another process may own the
+        // directory, the job fails before it makes a file or gives a checkpoint its name.
         let makes = |call: &Call| matches!(call, Call::Create(_) | Call::Rename { .. });
         if lane == Lane::Background && calls.iter().any(makes) {
             calls.insert(0, Call::CheckLock);
@@ -24,7 +26,7 @@ impl Jobs {
         id
     }
 
-    /// Takes the jobs that are not handed over yet, oldest first.
+    /// Takes the jobs that were not handed to the `Io` yet, oldest first.
     pub(super) fn take_ready(&mut self) -> impl Iterator<Item = (Lane, Job)> + '_ {
         self.ready.drain(..)
     }

@@ -1,4 +1,4 @@
-//! The writer of the log: commits, and the first and last frame of an owner.
+//! The writer of the log: writes the commits, and the first and the last frame of an owner.
 
 mod unsynced;
 
@@ -23,8 +23,8 @@ use crate::recovery::Last;
 
 /// Writes the requests that change something into the log, one frame at a time, in their order.
 ///
-/// The writer decides where the next frame goes and when a frame is durable. The log says who owns the shard, so the writer knows that,
-/// too.
+/// The writer decides where the next frame goes, and when a frame is durable. The log records who owns the shard. So the writer also
+/// refuses the commits and releases of any other owner.
 #[derive(Debug)]
 pub(super) struct LogWriter {
     files: Files,
@@ -32,7 +32,8 @@ pub(super) struct LogWriter {
     end: Last,
     unsynced: Unsynced,
     owned: bool,
-    /// Records of the log up to this change may go, so a later record must not rely on the bodies in them.
+    /// Log records up to this change may be removed. If the body of a task is only in such a record, a later record has to contain the body
+    /// again.
     body_floor: Seq,
     /// Requests that write, in their order. None of them is in `pending` or `active`.
     waiting: VecDeque<(RequestId, Request)>,
@@ -42,28 +43,28 @@ pub(super) struct LogWriter {
     active: Option<Active>,
 }
 
-/// A frame on its way to a file.
+/// A frame that was made for a request. The frame waits for its file or is being written.
 #[derive(Debug)]
 struct Pending {
     id: RequestId,
     kind: Kind,
-    /// The head of the frame. Its file and the last synced frame are known once the frame has a place.
+    /// The head of the frame. `generation` and `durable` are set when the frame gets its position in a file.
     head: FrameHead,
-    /// The time of the wall clock at the commit; the one in the head never goes back.
+    /// The wall clock at the commit. The wall clock in `head` can be later, because it never goes back from frame to frame.
     now: Timestamp,
     /// Space for the head, then the records.
     bytes: Vec<u8>,
 }
 
-/// A frame that is being written. For a commit of nothing: the wait for an empty job.
+/// A frame that is being written. For a commit without any change nothing is written, and the job has no calls.
 #[derive(Debug)]
 struct Active {
     job: JobId,
     pending: Pending,
-    /// The file it goes to; `None` if nothing is written.
+    /// The file that the frame is written to; `None` if nothing is written.
     file: Option<Arc<str>>,
     frame_bytes: u64,
-    /// Whether the job syncs it, and all frames before it.
+    /// Whether the job also syncs the frame and all frames before it.
     synced: bool,
 }
 
@@ -76,23 +77,23 @@ enum Kind {
     Release,
 }
 
-/// A commit that counts from now on.
+/// A commit that the store has to apply to the catalog and to answer now.
 #[derive(Debug)]
 pub(super) struct Committed {
     pub(super) id: RequestId,
     pub(super) batch: Batch,
-    /// The time of the wall clock at the commit.
+    /// The wall clock at the commit.
     pub(super) now: Timestamp,
 }
 
 /// The result of [`LogWriter::write_pending`].
 #[derive(Debug)]
 pub(super) enum Sent {
-    /// The frame is in a job.
+    /// A job was given out: it writes the frame, or is empty if the commit has no change.
     Frame,
-    /// The frame is in a job, and the commit counts before the frame is written.
+    /// A job that writes the frame was given out. The commit is answered before the frame is written.
     Early(Committed),
-    /// A file has to be prepared first.
+    /// No job was given out: a file has to be prepared first, or there is no pending frame.
     NeedsFile,
 }
 
@@ -101,14 +102,15 @@ pub(super) enum Sent {
 pub(super) enum Written {
     /// Nothing that the store has to know.
     Nothing,
-    /// There is a new owner. `last_wall` is the latest wall instant before it.
+    /// The shard has a new owner. `last_wall` is the latest wall clock in the records before this owner.
     Acquired {
         id: RequestId,
         last_wall: Timestamp,
     },
     Committed(Committed),
     Released(RequestId),
-    /// The log takes no more frames. The request that the frame belonged to is not answered yet, if there is one.
+    /// The write or the sync failed, so the log takes no more frames. `id` is the request of the frame; `None` if the request was answered
+    /// before, or if a sync of earlier frames failed.
     Failed {
         id: Option<RequestId>,
         error: DiskError,
@@ -129,7 +131,8 @@ impl LogWriter {
         }
     }
 
-    /// Makes the next owner come after this epoch. For a store that is made now and continues the history of another store.
+    /// Sets the last epoch, so that the next owner gets the epoch after it. Called for a new store that continues the history of another
+    /// store.
     pub(super) fn continue_from(&mut self, epoch: Epoch) {
         debug_assert!(!self.owned && self.end.frame == 0, "this store has had an owner");
         self.end.epoch = epoch;
@@ -143,17 +146,17 @@ impl LogWriter {
         self.owned
     }
 
-    /// The owner, with the last change in the log.
+    /// Returns the epoch of the last owner, with the last change in the log. The shard may have been released since.
     pub(super) fn ownership(&self) -> Ownership {
         Ownership { shard: ShardId::ONLY, epoch: self.end.epoch, last_seq: self.end.seq }
     }
 
-    /// The latest wall instant in the records.
+    /// Returns the latest wall clock in the records.
     pub(super) fn wall(&self) -> Timestamp {
         self.end.wall
     }
 
-    /// The log up to the last synced frame, as a checkpoint writes it down.
+    /// Returns the last synced frame and the latest wall clock, as a checkpoint records them.
     pub(super) fn synced_end(&self) -> LogEnd {
         LogEnd { frame: self.unsynced.synced(), wall: self.end.wall }
     }
@@ -162,14 +165,16 @@ impl LogWriter {
         &self.files
     }
 
-    /// The files of the log, for the code that prepares and frees them.
+    /// Returns the files of the log, for the code that prepares and frees files.
     pub(super) fn files_mut(&mut self) -> &mut Files {
         &mut self.files
     }
 
-    /// The next calls on the way to a log file for a frame of `wanted` bytes.
+    /// Returns the next calls that prepare a log file. `wanted` is the length of the frame that waits for the file (bytes), if a frame
+    /// waits.
     pub(super) fn preparation_step(&mut self, wanted: Option<u64>, step_bytes: usize) -> Vec<Call> {
-        // The last frame that an opening found may not be synced, until the first frame of this owner repeats it.
+        // The last frame that an opening found may not be synced. The first frame of this owner repeats that frame, and from then on it is
+        // synced.
         if self.end.again.is_none() {
             self.files.synced_through(self.unsynced.synced());
         }
@@ -189,28 +194,28 @@ impl LogWriter {
         matches!(self.waiting.front(), Some((_, Request::Release { .. })))
     }
 
-    /// Whether a frame is being written.
+    /// Whether the job of a frame, or of a commit without any change, is under way.
     pub(super) fn is_writing(&self) -> bool {
         self.active.is_some()
     }
 
-    /// Bytes of the frame that waits for a file.
+    /// Returns the length of the frame that waits for a file (bytes); `None` if no frame waits.
     pub(super) fn pending_bytes(&self) -> Option<u64> {
         self.pending.as_ref().map(|pending| frame_bytes(pending.bytes.len() - HEAD_BYTES) as u64)
     }
 
-    /// Takes away all requests that are not being written.
+    /// Takes out the pending request and all waiting requests. Returns their ids.
     pub(super) fn take_unwritten(&mut self) -> impl Iterator<Item = RequestId> + '_ {
         let pending = self.pending.take().map(|pending| pending.id);
         pending.into_iter().chain(self.waiting.drain(..).map(|(id, _)| id))
     }
 
-    /// Whether this job is the writer's.
+    /// Whether this job writes or syncs frames of the log.
     pub(super) fn has(&self, job: JobId) -> bool {
         self.active.as_ref().is_some_and(|active| active.job == job) || self.unsynced.has(job)
     }
 
-    /// Makes the frame of `request` the pending one.
+    /// Makes the frame of `request`. The frame is pending from now on.
     ///
     /// # Errors
     /// The answer, if the request is refused.
@@ -263,7 +268,7 @@ impl LogWriter {
                 pending.kind = Kind::Commit(batch);
                 pending.encode(catalog, self.body_floor);
             }
-            // A frame without records. It proves that the frame before it was synced, so a recovery will miss that frame if it is lost.
+            // A frame without records. Its head says that the frame before it was synced, so a recovery notices if that frame is lost.
             Request::Release { .. } => pending.kind = Kind::Release,
             Request::AcquiredPage { .. }
             | Request::GetMany(_)
@@ -275,7 +280,8 @@ impl LogWriter {
         Ok(())
     }
 
-    /// A checkpoint begins at the end of the log. Bodies in the log up to here may go with it, so the pending frame must not rely on them.
+    /// Begins a checkpoint at the end of the log. Returns where the checkpoint begins. Log records up to this end may be removed later. So
+    /// the pending frame is made again, and contains the bodies that only those records have.
     pub(super) fn begin_checkpoint(&mut self, catalog: &Catalog) -> Start {
         self.files.set_since_checkpoint(0);
         self.body_floor = self.end.seq;
@@ -290,17 +296,17 @@ impl LogWriter {
         }
     }
 
-    /// A checkpoint of all frames up to `frame` is durable. Whether those frames were synced does not matter any more.
+    /// Takes in that a checkpoint of all frames up to `frame` is durable. So those frames need no sync any more.
     pub(super) fn end_checkpoint(&mut self, frame: u64) {
         self.unsynced.synced_through(frame);
     }
 
-    /// Sends the pending frame to its file, if there is one with enough space.
+    /// Gives out a job that writes the pending frame, if a file has enough space for the frame.
     pub(super) fn write_pending(&mut self, jobs: &mut Jobs, setup: &Setup) -> Sent {
         let Some(mut pending) = self.pending.take() else { return Sent::NeedsFile };
         let is_commit = matches!(pending.kind, Kind::Commit(_));
         if is_commit && pending.bytes.len() == HEAD_BYTES && pending.head.seq == pending.head.prev_seq {
-            // The empty job asks for the free space only.
+            // The commit has no change, so nothing is written. The completion of the empty job brings the free bytes of the disk.
             let job = jobs.add(Lane::Commit, Vec::new());
             self.active = Some(Active { job, pending, file: None, frame_bytes: 0, synced: false });
             return Sent::Frame;
@@ -332,17 +338,18 @@ impl LogWriter {
         early.map_or(Sent::Frame, Sent::Early)
     }
 
-    /// Begins to sync all frames that are not synced, if no such job is under way.
+    /// Gives out a job that syncs all frames that are written and not synced, unless such a job is under way.
     ///
-    /// A checkpoint relies on this sync. A step of a checkpoint writes down which tasks are gone, and the frames that say so are written by
-    /// then. The background does its jobs in their order, and each poll gives out this job, at the latest after one step of a checkpoint that is
-    /// behind. So the sync of those frames is given out at most one step after the step that relies on it. The checkpoint gets its name in a
-    /// step of its own, and the block before the name is a step of its own, too: those frames are synced by then.
+    /// A checkpoint relies on this sync. A step of a checkpoint writes which tasks have ended. At that time, the frames with these ends are
+    /// written, but may not be synced. They have to be synced before the checkpoint gets its name. The background does its jobs in order,
+    /// and each poll gives out this sync. A poll may first give out one step of a checkpoint that is behind. So the sync comes at most one
+    /// step after the step that relies on it. The last block of the checkpoint is a step, and the name is the next step. So the frames are
+    /// synced before the name.
     pub(super) fn sync(&mut self, jobs: &mut Jobs) {
         self.unsynced.sync(self.end.frame, jobs);
     }
 
-    /// Takes in that a job of the writer is over.
+    /// Takes in that a job of the writer is over. Returns what the store has to do about it.
     pub(super) fn completed(&mut self, job: JobId, result: Result<(), DiskError>) -> Written {
         if let Some(frame) = self.unsynced.completed(job) {
             return match result {
@@ -392,8 +399,8 @@ impl LogWriter {
 }
 
 impl Pending {
-    /// Makes the records of a commit. A record goes without the body of its task only if the log keeps an earlier record with the body at
-    /// least as long.
+    /// Makes the bytes of a commit's records. A record leaves out the body of its task only if an earlier record has the body, and the log
+    /// keeps the earlier record at least as long.
     fn encode(&mut self, catalog: &Catalog, body_floor: Seq) {
         let Kind::Commit(batch) = &mut self.kind else { return };
         for effect in &mut batch.effects {
@@ -406,7 +413,8 @@ impl Pending {
         put_batch(&mut self.bytes, batch);
     }
 
-    /// The commit, which counts as answered from now on.
+    /// Takes the commit out, so that the frame is marked as answered. `None` if the frame belongs to no commit, or the commit was taken
+    /// before.
     fn take_commit(&mut self) -> Option<Committed> {
         match std::mem::replace(&mut self.kind, Kind::Answered) {
             Kind::Commit(batch) => Some(Committed { id: self.id, batch, now: self.now }),

@@ -1,4 +1,4 @@
-//! Maintenance of the files: the next log file, checkpoints with the moves of records between segments, and removals.
+//! Maintenance of the files: prepares the next log file, makes checkpoints, copies records between segments, and removes files.
 
 mod checkpoint;
 mod context;
@@ -21,32 +21,34 @@ use crate::io::{Call, Completion, JobId, Lane};
 use crate::layout::SHARD;
 use crate::options::{AckLevel, StoreOptions};
 
-/// The work in the background, one step at a time. No request waits for it unless the log has no file or a checkpoint is far behind.
+/// The maintenance of the files in the background, one step at a time. A request waits for a step only if the log has no file for its
+/// frame, if a checkpoint is far behind, or if the request releases the shard.
 #[derive(Debug)]
 pub(super) struct Maintenance {
     /// The step under way.
     step: Option<(JobId, Step)>,
     checkpoint: Option<Checkpoint>,
-    /// The latest durable checkpoint. It is removed once the next one is durable.
+    /// The latest durable checkpoint. Its file is removed once the next checkpoint is durable.
     standing: Option<Arc<str>>,
     /// The number of the last checkpoint that was begun.
     number: u64,
-    /// Calls that take away the bytes of a checkpoint that was given up. Nothing else begins before they are made.
+    /// Calls that remove what a checkpoint or a note wrote before it was given up. These calls come before any other call to the files.
     undo: VecDeque<Call>,
     removals: VecDeque<Removal>,
-    /// Whether a backup copies files: then no listed file may go.
+    /// Whether a backup has pinned the files. If so, no file that the backup lists is removed.
     pinned: bool,
-    /// Log files of generations below this one could go, if they were not pinned.
+    /// No recovery needs the log files of generations below this one. A pin keeps them until it ends.
     free_below: u64,
-    /// Whether the disk was full when a file was made ready.
+    /// Whether a step met a full disk, and space has not been found since.
     full: bool,
-    /// Whether the last try on a full disk was for the checkpoint.
+    /// Whether the checkpoint had the first turn in the last try on a full disk. The checkpoint and the preparation of a log file take
+    /// turns.
     checkpoint_had_turn: bool,
-    /// Polls without an event since the last try.
+    /// Idle polls since the last try on a full disk. An idle poll brought no completion of a job.
     idle_polls: u32,
-    /// Steps since the last commit began.
+    /// Steps that ended since the last request that writes was taken up.
     steps_since_commit: u32,
-    /// Whether the owner releases the shard: then a step begins only for its last frame.
+    /// Whether the owner is releasing the shard. If so, a step begins only if the owner's last frame needs a file.
     stopped: bool,
 }
 
@@ -56,20 +58,21 @@ struct Removal {
     file: Arc<str>,
     /// Reads with numbers up to this one may still need the file.
     reads: u64,
-    /// The slot of a segment, which is free after the removal.
+    /// The slot of the segment, if the file is a segment. The slot becomes free when the removal begins.
     slot: Option<u32>,
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 enum Step {
     Prepare,
-    /// Writes the note that the prepared file is the newest.
+    /// Writes the note that names the prepared file as the newest log file.
     Note,
     Checkpoint,
     Remove,
-    /// An empty job: it asks for the free space of the disk.
+    /// An empty job. Its completion brings the free bytes of the disk.
     Look,
-    /// An empty job: memory took over a part of a checkpoint. Requests that came meanwhile go before the next part.
+    /// An empty job after the catalog has taken over a part of a checkpoint. Requests that arrive while the job runs are served before the
+    /// next part.
     Settle,
 }
 
@@ -80,18 +83,19 @@ pub(super) struct Shop<'a> {
     pub(super) reader: &'a Reader,
     pub(super) jobs: &'a mut Jobs,
     pub(super) setup: &'a Setup,
-    /// Free bytes of the disk.
+    /// Free bytes of the disk, as of the last job that ended.
     pub(super) free_bytes: u64,
 }
 
-/// While the disk is full, this many idle polls pass between two tries: each costs calls that will most likely fail.
+/// While the disk is full, this many idle polls pass between two tries, unless a frame waits for a file. Each try makes calls that will
+/// probably fail.
 const IDLE_POLLS_PER_TRY: u32 = 8;
 
-/// A checkpoint is late when this many times as much log waits for it as starts one.
+/// A checkpoint is late when the log that no checkpoint covers has this many times the bytes that start a checkpoint.
 const CHECKPOINT_LATE: u64 = 4;
 
-/// Bytes of the disk that growth leaves free: a checkpoint of all tasks of the memtable, and two log files for the commits until it begins and while
-/// it is written.
+/// Returns how many bytes of the disk new tasks may not use. These bytes are for a checkpoint of all tasks of the memtable, and for two log
+/// files. The log files take the commits until the checkpoint begins and while it is written.
 pub(super) fn disk_reserve(catalog: &Catalog, options: &StoreOptions) -> u64 {
     catalog.checkpoint_bytes() + 2 * options.log_file_bytes
 }
@@ -115,12 +119,12 @@ impl Maintenance {
         }
     }
 
-    /// The number of the last checkpoint that was begun.
+    /// Returns the number of the last checkpoint that was begun.
     pub(super) fn number(&self) -> u64 {
         self.number
     }
 
-    /// The latest durable checkpoint.
+    /// Returns the file of the latest durable checkpoint.
     pub(super) fn standing(&self) -> Option<&Arc<str>> {
         self.standing.as_ref()
     }
@@ -134,40 +138,40 @@ impl Maintenance {
         self.checkpoint.is_some()
     }
 
-    /// Whether memory has still to take over the records of a checkpoint.
+    /// Whether a checkpoint is durable, but the catalog has not taken over all its records yet.
     pub(super) fn is_settling(&self) -> bool {
         self.checkpoint.as_ref().is_some_and(Checkpoint::is_settling)
     }
 
-    /// Whether the disk was full when a file was made ready.
+    /// Whether a step met a full disk, and space has not been found since.
     pub(super) fn is_full(&self) -> bool {
         self.full
     }
 
-    /// Bytes of log that no durable checkpoint covers, if there are enough of them for a checkpoint to be late.
+    /// Returns how many bytes of log no durable checkpoint covers, if a checkpoint is late, see [`CHECKPOINT_LATE`]. Otherwise `None`.
     pub(super) fn checkpoint_late(&self, writer: &LogWriter, options: &StoreOptions) -> Option<u64> {
         let under_way = self.checkpoint.as_ref().map_or(0, Checkpoint::log_bytes);
         let bytes = writer.files().since_checkpoint() + under_way;
         (bytes >= CHECKPOINT_LATE.saturating_mul(options.checkpoint_after_bytes)).then_some(bytes)
     }
 
-    /// Keeps all listed files.
+    /// Keeps all files that a backup lists, until [`unpin`](Self::unpin).
     pub(super) fn pin(&mut self) {
         self.pinned = true;
     }
 
-    /// Pinned files may go again.
+    /// Allows the removal of pinned files again, and frees the log files that only the pin kept.
     pub(super) fn unpin(&mut self, writer: &mut LogWriter) {
         self.pinned = false;
         self.free_log(self.free_below, writer);
     }
 
-    /// The owner releases the shard.
+    /// Takes in that the owner is releasing the shard. From now on a step begins only if the last frame needs a file.
     pub(super) fn stop(&mut self) {
         self.stopped = true;
     }
 
-    /// There is a new owner.
+    /// Takes in that there is a new owner. Steps of all kinds may begin again.
     pub(super) fn resume(&mut self) {
         self.stopped = false;
     }
@@ -176,33 +180,34 @@ impl Maintenance {
         self.steps_since_commit = 0;
     }
 
-    /// Whether the checkpoint under way does not keep up. A checkpoint is given one step for each commit once a quarter as much log has
-    /// come as it covers, two steps at half as much, and so on. Otherwise memory would grow with the tasks that wait to be written.
+    /// Whether commits have to wait for a step of the checkpoint under way. For each quarter of `checkpoint_after_bytes` that the log has
+    /// grown since the checkpoint began, one step has to end before the next commit. Without this wait, commits could outrun the
+    /// checkpoint, and the memtable would grow without a limit. On a full disk, no commit waits for the checkpoint.
     pub(super) fn is_behind(&self, writer: &LogWriter, options: &StoreOptions) -> bool {
         let behind = writer.files().since_checkpoint() * 4 / options.checkpoint_after_bytes.max(4);
         let checkpoint = self.checkpoint.is_some() && !self.full;
         checkpoint && u64::from(self.steps_since_commit) < behind
     }
 
-    /// Begins the next step, if none is under way. `idle` says that this poll brought nothing.
+    /// Begins the next step, if there is work and no step is under way. `idle` says that no job ended since the last poll.
     ///
     /// # Errors
-    /// The store cannot go on: a record that has to be copied is damaged.
+    /// If a record that has to be copied is damaged, or a live task has no record. The store cannot go on.
     pub(super) fn start(&mut self, idle: bool, shop: &mut Shop<'_>) -> Result<(), String> {
         let wanted = shop.writer.pending_bytes();
-        // Before the owner's first frame and after a release, no file is known to be ours. While the shard is being released, a step begins
-        // for the last frame only, which may need a file.
+        // Before the owner's first frame and after a release, the files may belong to another process. While the owner is releasing the
+        // shard, a step begins only if the last frame needs a file.
         let may_begin = wanted.is_some() || (shop.writer.is_owned() && !self.stopped);
         if self.step.is_some() || !may_begin {
             return Ok(());
         }
-        // The records that a page passes by must not move while the page is read.
+        // The catalog must not move records while a page is being read, because the page could miss a record or have it twice.
         if self.is_settling() && !shop.reader.is_scanning() {
             self.settle(shop)?;
             self.begin(Step::Settle, Vec::new(), shop);
             return Ok(());
         }
-        // A removal makes space, so it does not wait.
+        // A removal makes space. So it begins without a wait, also on a full disk.
         let removes = self.removals.front().is_some_and(|removal| shop.reader.is_over(removal.reads));
         let removes = removes && !self.stopped && !self.pinned;
         if self.full && !removes && self.undo.is_empty() && !self.may_try_again(idle, wanted.is_some()) {
@@ -228,7 +233,7 @@ impl Maintenance {
             return Ok(Some((Step::Remove, vec![call])));
         }
         if let Some(Removal { file, slot, .. }) = self.removals.pop_front_if(|_| removes) {
-            // Other threads may have it open, and an open file takes space.
+            // The threads of the other lanes may have the file open. A removed file takes space until all handles of it are closed.
             for lane in [Lane::Commit, Lane::Read] {
                 shop.jobs.add(lane, vec![Call::Close(Arc::clone(&file))]);
             }
@@ -241,7 +246,7 @@ impl Maintenance {
             }
             return Ok(Some((Step::Remove, calls)));
         }
-        // On a full disk a checkpoint that is under way may be what makes space, so the two take turns.
+        // On a full disk, the checkpoint under way may be what makes space. So the checkpoint and the preparation of a log file take turns.
         let checkpoint_first = self.full && !self.checkpoint_had_turn && !self.stopped;
         self.checkpoint_had_turn = checkpoint_first;
         if checkpoint_first && self.may_checkpoint(wanted.is_some(), shop) {
@@ -274,16 +279,19 @@ impl Maintenance {
         true
     }
 
-    /// Whether a checkpoint has calls to make; begins one if it is time.
+    /// Returns whether a checkpoint has calls to make. Begins a checkpoint if none is under way, the log is long enough or space is low,
+    /// and the checkpoint fits. If space is low, gives up all spare log files.
     fn may_checkpoint(&mut self, commit_waits: bool, shop: &mut Shop<'_>) -> bool {
         let Setup { options, .. } = shop.setup;
         if let Some(checkpoint) = &self.checkpoint {
-            // The checkpoint must not be durable with the end of a task before the frame with that end is. A written frame is synced in
-            // time, see `LogWriter::sync`. The checkpoint waits for a frame that was answered before it is written.
+            // A checkpoint that contains the end of a task must not be durable before the frame with that end is durable. A written frame
+            // is synced in time, see `LogWriter::sync`. With `AckLevel::Memory`, the catalog has a commit before its frame is written. So
+            // the checkpoint waits until that frame is written.
             let unwritten = options.ack_level == AckLevel::Memory && shop.writer.is_writing();
             return !checkpoint.is_settling() && !unwritten;
         }
-        // The frame that is being written relies on bodies in the log that a checkpoint would let go of.
+        // The frame that is being written may leave out bodies that earlier log records have. A checkpoint that began now would let those
+        // records go.
         if shop.writer.is_writing() {
             return false;
         }
@@ -291,11 +299,12 @@ impl Maintenance {
         let is_due = log_bytes > options.checkpoint_after_bytes;
         let is_low = shop.free_bytes < disk_reserve(shop.catalog, options);
         if is_low {
-            // A spare is worth more as space.
+            // When space is low, the space of a spare log file is needed more than the file.
             let spares = shop.writer.files_mut().give_up_spares();
             spares.into_iter().for_each(|file| self.remove(file));
         }
-        // A checkpoint that will not fit is not begun. The log goes on meanwhile, unless no commit is possible before the checkpoint.
+        // A checkpoint begins only if the disk has space for it and for one more log file, which takes the commits meanwhile. If a commit
+        // already waits for a file, the space of that log file is not required: the checkpoint has to make space first.
         let beside = if commit_waits { 0 } else { options.log_file_bytes };
         let space = shop.free_bytes.checked_sub(shop.catalog.checkpoint_bytes() + beside);
         let Some(space) = space.filter(|_| is_due || is_low) else { return false };
@@ -311,8 +320,8 @@ impl Maintenance {
         true
     }
 
-    /// Bytes of files that a checkpoint gives back, if it moves the live records of `sources`. When space runs low, these bytes make a
-    /// checkpoint worth its writing much sooner. A backup keeps all files.
+    /// Returns how many bytes of files a checkpoint gives back, if it copies the live records of `sources`. When space is low, a checkpoint
+    /// begins early if these bytes are worth it. While a backup pins the files, a checkpoint gives no bytes back.
     fn gives_back(&self, sources: &[u32], shop: &Shop<'_>) -> u64 {
         if self.pinned {
             return 0;
@@ -324,7 +333,7 @@ impl Maintenance {
         shop.writer.files().bytes_kept() + empty + moved
     }
 
-    /// The next calls of the checkpoint under way.
+    /// Returns the next calls of the checkpoint under way.
     fn checkpoint_step(&mut self, shop: &mut Shop<'_>) -> Result<(Step, Vec<Call>), String> {
         let Some(checkpoint) = &mut self.checkpoint else { return Ok((Step::Checkpoint, Vec::new())) };
         let calls = checkpoint.step(&mut Context {
@@ -336,7 +345,8 @@ impl Maintenance {
         Ok((Step::Checkpoint, calls))
     }
 
-    /// Memory takes over a part of the records that the checkpoint wrote.
+    /// Lets the catalog take over a part of the records that the checkpoint wrote. After the last part, the checkpoint is over, and the
+    /// segments that it copied are to be removed.
     fn settle(&mut self, shop: &mut Shop<'_>) -> Result<(), String> {
         let Some(checkpoint) = &mut self.checkpoint else { return Ok(()) };
         shop.catalog.segments.rearranged();
@@ -350,9 +360,9 @@ impl Maintenance {
     /// Takes in that a job is over. The job may be the step under way.
     ///
     /// # Errors
-    /// The store cannot go on.
+    /// If the store cannot go on.
     pub(super) fn completed(&mut self, completion: Completion, shop: &mut Shop<'_>) -> Result<(), String> {
-        // Any other job closed a file.
+        // A job that is not the step under way only closed a file in another lane.
         let Some((_, step)) = self.step.take_if(|(job, _)| *job == completion.id) else { return Ok(()) };
         self.steps_since_commit = self.steps_since_commit.saturating_add(1);
         match completion.result {
@@ -370,7 +380,8 @@ impl Maintenance {
             Step::Checkpoint => return self.checkpoint_step_done(reads, shop),
             Step::Remove | Step::Settle => {}
             Step::Look => {
-                // The limit is less than the bytes that growth leaves free. Otherwise the store's own growth would pass for a full disk.
+                // This limit is one log file less than `disk_reserve`. With the reserve as the limit, a disk that new tasks have used up to
+                // the reserve would look full.
                 let needed = shop.catalog.checkpoint_bytes() + shop.setup.options.log_file_bytes;
                 self.full = shop.free_bytes < needed;
             }
@@ -379,12 +390,12 @@ impl Maintenance {
     }
 
     fn checkpoint_step_done(&mut self, reads: Vec<Vec<u8>>, shop: &mut Shop<'_>) -> Result<(), String> {
-        // There was space for this step, so the next one need not wait.
+        // The disk had space for this step, so the next step need not wait for idle polls.
         self.idle_polls = IDLE_POLLS_PER_TRY;
         let Some(checkpoint) = &mut self.checkpoint else { return Ok(()) };
         let came = checkpoint.step_done(reads, shop.catalog);
         let Came::Durable { name, start, dropped } = came else { return Ok(()) };
-        // The checkpoint is durable under its name. From now on the log that it covers may go.
+        // The checkpoint is durable under its name. From now on the log that the checkpoint covers may be removed.
         shop.writer.end_checkpoint(start.frame);
         self.free_log(start.generation, shop.writer);
         let before = self.standing.replace(name);
@@ -397,12 +408,12 @@ impl Maintenance {
     }
 
     fn remove_segments(&mut self, slots: Vec<u32>, shop: &mut Shop<'_>) -> Result<(), String> {
-        // The cursors that a page keeps for the next page may lead to these segments.
+        // The reader keeps cursors for the next page, and they may lead to these segments. `rearranged` makes those cursors invalid.
         shop.catalog.segments.rearranged();
         for slot in slots {
             let segment = shop.catalog.segments.get_mut(slot);
             if segment.live > 0 {
-                // The segment's footers say that tasks are live, but its records do not.
+                // The footers of the segment say that it has live tasks, but no live record of these tasks was found to copy.
                 return Err(format!("read {}: {} of its tasks are in no record", segment.name, segment.live));
             }
             segment.leaving = true;
@@ -412,7 +423,8 @@ impl Maintenance {
         Ok(())
     }
 
-    /// A durable checkpoint begins in the log file of this generation.
+    /// Takes in that a durable checkpoint begins in the log file of this generation. Frees the log files of lower generations, unless the
+    /// files are pinned.
     fn free_log(&mut self, generation: u64, writer: &mut LogWriter) {
         self.free_below = self.free_below.max(generation);
         if self.pinned {
@@ -424,12 +436,13 @@ impl Maintenance {
     }
 
     fn step_failed(&mut self, step: Step, error: &DiskError, shop: &mut Shop<'_>) -> Result<(), String> {
-        // A file that could not be made for want of space is not there to be removed.
+        // The file may never have been made, because the disk was full. Then there is nothing to remove.
         if step == Step::Remove && error.source.kind() == std::io::ErrorKind::NotFound {
             return Ok(());
         }
-        // A log file whose sync failed may have lost the written bytes, for any reason: it is never synced again. The bytes of a checkpoint
-        // are cut off again. But if the checkpoint may have its name or not, nothing can be taken away any more.
+        // If the sync of a log file failed for any reason, the written bytes may be lost, and the sync is never tried again. After a full
+        // disk, the bytes that a checkpoint wrote are removed again. But if it is unknown whether the checkpoint has its name, none of its
+        // bytes may be removed.
         let log_sync = step == Step::Prepare && error.op == DiskOp::Sync;
         let named = error.op == DiskOp::SyncDir && self.checkpoint.as_ref().is_some_and(Checkpoint::is_named);
         // After a failed directory sync it is unknown whether the note is durable, and a failed sync is never tried again.
@@ -442,7 +455,8 @@ impl Maintenance {
         let files = shop.writer.files_mut();
         match step {
             Step::Note if error.op == DiskOp::Rename => {
-                // The new note may stand by now, so the file that it names stays, and the note is written again.
+                // The rename may have been done although it failed. So the file that the new note names stays, and the note is written
+                // again.
                 self.undo.push_back(Call::Remove(files.note_under_way()));
                 files.note_again();
             }

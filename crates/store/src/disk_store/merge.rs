@@ -1,4 +1,4 @@
-//! Runs of segments, merged: the live records of all of them in the order of their places.
+//! The merge of runs of segments: gives the live records of all these runs in the order of their due keys.
 
 use core::ops::Range;
 use std::cmp::Reverse;
@@ -16,83 +16,83 @@ use crate::index::Spot;
 use crate::io::Call;
 use crate::segment::{BadRecord, Level, Skimmed, skim_record};
 
-/// A block that was read weighs as much as this many records that were looked at.
+/// Reading one block counts as much work as looking at this many records.
 const BLOCK_LOOKS: usize = 16;
 
-/// The position of a merge. The merge reads nothing itself: it says which blocks are to be read, and is given their bytes. A step costs the
-/// logarithm of the number of runs that the merge has reached. The choice of what to read costs that logarithm for each of these runs. Runs
-/// behind them cost nothing yet.
+/// A merge of runs, and how far it has come. The merge makes no calls itself: it returns the reads that it needs, and is given their bytes.
+/// A step costs the logarithm of the number of runs that the merge has reached. The choice of what to read costs that logarithm for each of
+/// these runs. Runs that begin further on cost nothing yet.
 #[derive(Debug)]
 pub(super) struct Merge {
-    /// The last place that was passed.
+    /// The due key of the last task that was passed.
     at: DueKey,
-    /// The place up to which the merge may go: runs that begin later have no cursor.
+    /// The last due key that the merge may reach. Runs that begin after it have no cursor.
     end: DueKey,
-    /// The cursors and segments that may be next, the least place first.
+    /// The cursors and segments that may have the next record, each with its least due key. The least due key comes first.
     line: BinaryHeap<Reverse<(DueKey, Stands)>>,
     cursors: Vec<Cursor>,
-    /// Which cursors the reads under way are for, in their order. These cursors stand in no line meanwhile.
+    /// The indexes of the cursors that the reads under way are for, in the order of the reads. These cursors are not in `line` meanwhile.
     asked: Vec<usize>,
-    /// Bytes that may be read at once, beyond the block that is next.
+    /// Bytes that may be read at once, in addition to the block that is next.
     read_bytes: usize,
     /// The queue of the wanted tasks; `None`: tasks of all queues are wanted.
     wanted: Option<QueueName>,
 }
 
-/// The thing that stands at a place of the line. Nothing of it comes before that place.
+/// The source of the next record in `line`, at a due key. The source has no unpassed record before that due key.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Stands {
-    /// The runs of a segment that have no cursors yet.
+    /// The segment in this slot, whose runs have no cursors yet.
     Segment(u32),
-    /// A block of this cursor that is not read yet.
+    /// The cursor with this index. Its next block is not read yet.
     Unread(usize),
-    /// A record of this cursor that was read: it stands exactly at that place.
+    /// The cursor with this index. Its next record was read, and has exactly that due key.
     Read(usize),
 }
 
-/// A run, from some block on.
+/// A run, and how far the merge has come in it.
 #[derive(Debug)]
 struct Cursor {
     segment: u32,
     run: usize,
     file: Arc<str>,
     next_block: usize,
-    /// The blocks that are being read.
+    /// The indexes of the blocks that are being read.
     reading: Range<usize>,
-    /// Records that are read and not passed yet.
+    /// Records that were read and not passed yet, each with its offset in the segment.
     ahead: VecDeque<(Spot, Skimmed)>,
 }
 
-/// A place of a cursor, and how many of its records are surely not behind that place.
+/// A due key, and how many records of a cursor certainly do not come after it.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Bound {
     place: DueKey,
     index: usize,
     records: usize,
-    /// How many live records and bytes the block has that begins there.
+    /// The number of live records and the length (bytes) of the unread block that begins at `place`; `None` if no such block is to be read.
     unread: Option<(usize, usize)>,
 }
 
-/// The tools that make records of bytes, and tell which of the records are live.
+/// The parts of the store that turn bytes into records, and tell which records are live.
 pub(super) struct Tools<'a> {
     pub(super) catalog: &'a Catalog,
     pub(super) seeds: &'a Seeds,
     pub(super) names: &'a mut Names,
 }
 
-/// The first in line.
+/// The next record of a merge, or the reads that have to be made to find it. `Nobody`: no record comes next.
 pub(super) enum First {
-    /// The task that is first.
+    /// The next task.
     Task(Arc<Task>),
-    /// A task of another queue, at this place.
+    /// The next task has this due key, and is in a queue that is not wanted.
     Other(DueKey),
-    /// The calls that have to be made before the first in line is known.
+    /// The calls that have to be made before the next record is known.
     Reads(Vec<Call>),
     Nobody,
 }
 
 impl Merge {
-    /// The runs of all segments, behind `after` and up to `end`.
+    /// Begins a merge of the runs of all segments, after `after` and up to `end`.
     pub(super) fn of_all(after: DueKey, end: DueKey, catalog: &Catalog, bounds: &Bounds) -> Self {
         let mut merge = Self::new(after, end, bounds);
         for (slot, segment) in catalog.segments.iter() {
@@ -101,8 +101,8 @@ impl Merge {
         merge
     }
 
-    /// The runs of the segments that a filter needs: the segments of dead tasks, or the others. The records of other queues are read only
-    /// as far as their places.
+    /// Begins a merge of the runs that a filter needs, after `after` and up to `end`: those in the segments of dead tasks, or those in all
+    /// other segments. Of a record of another queue, only the head is decoded.
     pub(super) fn of_filter(
         after: DueKey,
         end: DueKey,
@@ -119,7 +119,7 @@ impl Merge {
         merge
     }
 
-    /// The runs of one segment.
+    /// Begins a merge of the runs of one segment.
     pub(super) fn of_one(slot: u32, catalog: &Catalog, bounds: &Bounds) -> Self {
         let end = DueKey { due_at: Timestamp::MAX, put_seq: Seq(u64::MAX) };
         let mut merge = Self::new(DueKey::START, end, bounds);
@@ -157,34 +157,34 @@ impl Merge {
         }
     }
 
-    /// Puts a cursor in line, unless it is at its end.
+    /// Puts a cursor into the line at its next block or record. A cursor at the end of its run is left out.
     fn stand(&mut self, index: usize, catalog: &Catalog) {
         if let Some((place, stands)) = self.cursors[index].head(index, self.at, catalog) {
             self.line.push(Reverse((place, stands)));
         }
     }
 
-    /// Fetches the memory that tells which of the records that were read are still live, after other tasks were changed.
+    /// Reads the catalog entries of the records that wait in the cursors, so that they are in the processor's cache. Other work may have
+    /// displaced these entries since the records were read.
     pub(super) fn touch(&self, catalog: &Catalog) {
         let ahead = self.cursors.iter().flat_map(|cursor| &cursor.ahead);
         ahead.for_each(|(_, found)| catalog.touch_id(found.id()));
     }
 
-    /// The last place that was passed.
+    /// Returns the due key of the last task that was passed.
     pub(super) fn at(&self) -> DueKey {
         self.at
     }
 
-    /// The place up to which the merge may go.
+    /// Returns the last due key that the merge may reach.
     pub(super) fn end(&self) -> DueKey {
         self.end
     }
 
-    /// Takes the bytes of the reads that the merge asked for. Returns the work in looks: how many records that were looked at would weigh
-    /// as much.
+    /// Takes the bytes of the reads that the merge asked for. Returns how much work that was, as a number of records that were looked at.
     ///
     /// # Errors
-    /// The damage: file, offset, and what is wrong.
+    /// If a record is damaged. The text names the file, the offset and the damage.
     pub(super) fn take(&mut self, reads: Vec<Vec<u8>>, tools: &mut Tools<'_>) -> Result<usize, String> {
         let asked = std::mem::take(&mut self.asked);
         let mut looks = 0;
@@ -196,8 +196,9 @@ impl Merge {
         Ok(looks)
     }
 
-    /// The next in line, up to `end`, if it comes before `rival`. A rival is a task that the caller has from elsewhere, at this place. If
-    /// blocks have to be read first, the reads cover about the next `wanted` tasks.
+    /// Returns the next record up to `end`, if it comes before `rival`. `rival` is the due key of a task that the caller has from the
+    /// memtable. If blocks have to be read first, returns reads that cover about the next `wanted` tasks. Returns `Nobody` if no such
+    /// record is left.
     pub(super) fn first(
         &mut self,
         end: DueKey,
@@ -214,7 +215,8 @@ impl Merge {
                     self.line.pop();
                     self.open(slot, catalog);
                 }
-                // Since the cursor stood in line, its head may have been passed, or all records of the block may have ended.
+                // Since the cursor was put into the line, its next record may have been passed, or all tasks of its next block may have
+                // ended.
                 Stands::Unread(index) | Stands::Read(index)
                     if self.cursors[index].head(index, self.at, catalog) != Some((place, stands)) =>
                 {
@@ -225,7 +227,7 @@ impl Merge {
                 Stands::Read(index) => match self.cursors[index].live_head(catalog) {
                     Some(Skimmed::Task(task)) => return First::Task(task),
                     Some(Skimmed::Other { place, .. }) => return First::Other(place),
-                    // The task ended, or moved, since its record was read.
+                    // The task ended or was changed or moved after its record was read.
                     None => {
                         self.line.pop();
                         self.stand(index, catalog);
@@ -236,8 +238,9 @@ impl Merge {
         First::Nobody
     }
 
-    /// Asks for the blocks that the next `wanted` tasks up to `end` stand in, and for hardly more. Takes the blocks of all runs in the
-    /// order of their first places, until their records and the records that were read before are as many as `wanted`.
+    /// Chooses the blocks that have the next `wanted` tasks up to `end`, and few blocks more. Returns the reads. Goes through the blocks of
+    /// all runs in the order of their first due keys. Ends when these blocks have `wanted` records, together with the records that were
+    /// read before.
     fn read(&mut self, end: DueKey, wanted: usize, catalog: &Catalog) -> Vec<Call> {
         let (mut next, mut closed) = (BinaryHeap::new(), Vec::new());
         for Reverse((place, stands)) in &self.line {
@@ -264,7 +267,7 @@ impl Merge {
             sure += records;
             bytes += unread.map_or(0, |(_, length)| length);
             let enough = sure >= wanted || bytes > self.read_bytes;
-            // The block at the head of the line is read in any case, also if a record stands at the very place where it begins.
+            // At least one block is read, even if enough records were read before: the merge cannot go on without the block that is next.
             if place > end || (enough && !self.asked.is_empty()) {
                 break;
             }
@@ -285,14 +288,15 @@ impl Merge {
         asked.iter().map(|index| cursors[*index].call(catalog)).collect()
     }
 
-    /// Goes on behind the task at this place.
+    /// Takes in that the task with this due key was passed. The merge goes on after it.
     pub(super) fn pass(&mut self, place: DueKey) {
         self.at = place;
     }
 }
 
 impl Cursor {
-    /// The first block or record that the cursor has behind `after`, and its place; `None` at the cursor's end.
+    /// Returns the next block or record of the cursor, and its due key; `None` at the end of the run. Drops the records up to `after`, and
+    /// skips blocks without a live record.
     fn head(&mut self, index: usize, after: DueKey, catalog: &Catalog) -> Option<(DueKey, Stands)> {
         while let Some((_, found)) = self.ahead.front() {
             let place = found.place();
@@ -301,7 +305,7 @@ impl Cursor {
             }
             self.ahead.pop_front();
         }
-        // Blocks without a live record are passed over unread: deleted records cost nothing.
+        // A block without a live record is skipped and never read.
         let blocks = catalog.segments.get(self.segment).runs[self.run].blocks();
         while blocks.get(self.next_block).is_some_and(|block| block.records == 0) {
             self.next_block += 1;
@@ -309,7 +313,7 @@ impl Cursor {
         Some((blocks.get(self.next_block)?.first, Stands::Unread(index)))
     }
 
-    /// The first task that was read. If it is not live any more, it is passed over, and the answer is `None`.
+    /// Returns the next record that was read. If the record is not live any more, drops it and returns `None`.
     fn live_head(&mut self, catalog: &Catalog) -> Option<Skimmed> {
         let (spot, found) = self.ahead.front()?;
         if catalog.is_live(found.id(), *spot) {
@@ -319,11 +323,11 @@ impl Cursor {
         None
     }
 
-    /// Which place bounds the `records` of the cursor that are known and not passed: the first place of the block behind those that are
-    /// read or being read, or the end of the run.
+    /// Returns the due key that the next `records` records of the cursor certainly do not come after. This is the first due key of the next
+    /// block that is neither read nor chosen, or the last due key of the run.
     fn bound(&self, index: usize, records: usize, catalog: &Catalog) -> Bound {
         let run = &catalog.segments.get(self.segment).runs[self.run];
-        // A block without a live record is not read on the way to others. It is passed over when its turn comes.
+        // If the next block has no live record, no further block of this run is chosen now. `head` skips the block later.
         match run.blocks().get(self.reading.end) {
             Some(block) if block.records > 0 => {
                 let (_, length) = run.range_of(self.reading.end..self.reading.end + 1);
@@ -334,14 +338,14 @@ impl Cursor {
         }
     }
 
-    /// Reads the blocks that were chosen.
+    /// Returns the call that reads the chosen blocks.
     fn call(&self, catalog: &Catalog) -> Call {
         let run = &catalog.segments.get(self.segment).runs[self.run];
         let (offset, bytes) = run.range_of(self.reading.clone());
         Call::Read { file: Arc::clone(&self.file), offset, bytes }
     }
 
-    /// Makes records of the blocks that were read.
+    /// Decodes the blocks that were read. Keeps the live records that come after `after`.
     fn decode(
         &mut self,
         bytes: &[u8],
@@ -357,7 +361,7 @@ impl Cursor {
                 self.ahead.push_back((Spot { segment: self.segment, offset }, found));
             }
         })?;
-        // The entries of all records are fetched first, so that they wait for memory together.
+        // The loop first touches the catalog entries of all records, so that the processor fetches these entries at the same time.
         self.ahead.iter().for_each(|(_, found)| catalog.touch_id(found.id()));
         self.ahead.retain(|(spot, found)| catalog.is_live(found.id(), *spot));
         self.next_block = self.reading.end;
@@ -365,11 +369,11 @@ impl Cursor {
     }
 }
 
-/// Reads the records of some blocks. `(start, length)` says where the blocks begin and how many bytes they have. Tasks of queues that are
-/// not wanted are skimmed.
+/// Decodes the records of some blocks, and hands each one to `each` with its offset. `(start, length)` are the offset of the first block
+/// and the length of all blocks (bytes). If a queue is `wanted`, only the head is decoded of records of other queues.
 ///
 /// # Errors
-/// The damage: file, offset, and what is wrong.
+/// If a record is damaged. The text names the file, the offset and the damage.
 pub(super) fn read_blocks(
     segment: &Segment,
     (start, length): (u64, usize),

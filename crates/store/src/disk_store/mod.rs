@@ -1,4 +1,4 @@
-//! The store on a disk: three owners over one catalog.
+//! The store on a disk. The log writer, the reader and the maintenance share one catalog.
 
 #[cfg(test)]
 mod fixtures;

@@ -1,4 +1,4 @@
-//! How a directory becomes a store.
+//! The opening of a directory as a store.
 
 use std::path::Path;
 
@@ -20,15 +20,14 @@ use crate::recovery::{Recovered, recover};
 use crate::report::RecoveryReport;
 
 impl<D: Disk, I: Io<D>> DiskStore<D, I> {
-    /// Takes the directory `disk`, makes a store of it if it is none, and reads it: the latest checkpoint and the log behind it. The
-    /// opening is done on this thread; then `io` takes the disk over.
+    /// Locks the directory `disk`, makes a store of it if it has none, and reads the latest checkpoint and the log after it. The opening
+    /// runs on the thread of the caller. At the end, `io` takes the disk over.
     ///
-    /// An unfinished frame at the end of the log is left out, see [`recovery_report`](Self::recovery_report). Opening a
-    /// directory, crashing, and opening it again in any depth loses nothing: what was read is not changed, the next
-    /// frame goes to another file.
+    /// An unfinished frame at the end of the log is left out, see [`recovery_report`](Self::recovery_report). A crash during an opening
+    /// loses nothing, however often it happens: an opening does not change what it read, and the next frame goes to another file.
     ///
     /// # Errors
-    /// [`OpenError`]; nothing was changed then, unless it is an [`OpenError::Io`].
+    /// [`OpenError`]. Unless the error is an [`OpenError::Io`], nothing in the directory was changed, but the lock file may be new.
     pub fn open(mut disk: D, mut io: I, options: StoreOptions) -> Result<Self, OpenError> {
         let options = options.in_range();
         meta::check_place(&mut disk)?;
@@ -46,7 +45,8 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
             return Err(OpenError::corrupt(SHARD, 0, "it has no log file, and it had one"));
         }
         let files = make_ready(&mut disk, &recovered, seeds, &options)?;
-        // The upgrade of an earlier format is this one write. Until then that version finds all that it needs as it was.
+        // This one write upgrades a directory of an earlier format. Until then, the version that wrote the directory still finds all that
+        // it needs.
         let meta =
             if meta.is_current() { meta } else { meta::write(&mut disk, Meta { has_log: true, ..meta })? };
         let Recovered { mut catalog, last, checkpoint, checkpoint_number, report, .. } = recovered;
@@ -66,8 +66,8 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
 }
 
 impl DiskStore<FsDisk, ThreadIo> {
-    /// Opens a directory of the file system, with a thread of its own for the calls. `notify` is called on that thread
-    /// whenever a [`poll`](tickwheel_engine::ShardStore::poll) will bring something; it must not block.
+    /// Opens a directory of the file system, with threads of the store's own for the calls to the disk. These threads call `notify`
+    /// whenever a [`poll`](tickwheel_engine::ShardStore::poll) will bring something. `notify` must not block.
     ///
     /// ```
     /// use tickwheel_engine::{Reply, Request, RequestId, ShardId, ShardStore, Timestamp};
@@ -90,7 +90,7 @@ impl DiskStore<FsDisk, ThreadIo> {
     /// ```
     ///
     /// # Errors
-    /// As [`open`](Self::open), and if the directory can neither be found nor made.
+    /// The errors of [`open`](Self::open), and an error if the directory can neither be found nor made.
     pub fn open_dir(
         path: impl AsRef<Path>,
         options: StoreOptions,
@@ -101,32 +101,32 @@ impl DiskStore<FsDisk, ThreadIo> {
     }
 }
 
-/// Removes the files that recovery did not need, and makes a file ready for the first frame. A crash may leave any part of this done: the
-/// next recovery reads the same.
+/// Removes the files that the recovery did not need, and prepares a log file for the first frame. A crash may leave any part of this work
+/// done. The next recovery reads the same records in any case.
 fn make_ready<D: Disk>(
     disk: &mut D,
     recovered: &Recovered,
     seeds: Seeds,
     options: &StoreOptions,
 ) -> Result<Files, DiskError> {
-    // A name that the last process saw may not be durable yet, and the next steps rely on it.
+    // The last process may have seen a file name that is not durable yet. The next steps rely on the names, so they are synced first.
     disk.sync_dir("")?;
     disk.sync_dir(SHARD)?;
     if recovered.last.durable + 1 < recovered.last.frame {
-        // Bytes that a process wrote without a sync before it died may not be durable either.
+        // The last process may have written bytes without a sync before it ended. These bytes may not be durable either.
         for file in &recovered.kept {
             disk.sync_data(&file.name)?;
         }
     }
     let mut spares = recovered.spares.clone();
-    // If a crash met a file while it was being filled, the file is too short for its name.
+    // If a crash came while a log file was being filled with zeroes, the file is shorter than a log file has to be.
     let is_short = |spare: &mut Spare| spare.len < options.log_file_bytes;
     let short: Vec<Spare> = spares.extract_if(.., is_short).collect();
     for name in &recovered.removable {
         disk.remove(name)?;
     }
-    // The note may name a file that was made ready and never used. That file is about to be used again or removed, so the note must name
-    // another file first.
+    // The note of the newest log file may name a file that was prepared and never used. That file is about to be used again or removed, so
+    // the note must name another file first.
     let kept = recovered.newest_kept();
     if recovered.newest.is_some_and(|newest| newest.file != kept.file) {
         run_calls(disk, &kept.calls(&seeds), &mut Vec::new())?;
@@ -134,7 +134,7 @@ fn make_ready<D: Disk>(
     for spare in &short {
         disk.remove(&spare.name)?;
     }
-    // A segment's name may be used again, and must not bring back the old file of that name.
+    // The name of a removed segment may be used again. The removals are made durable first, so that a crash cannot bring the old file back.
     disk.sync_dir(SHARD)?;
     let again = recovered.last.again.as_ref().map_or(0, |(_, ops)| ops.len());
     let first_frame = Some(frame_bytes(again) as u64);

@@ -1,4 +1,4 @@
-//! Pinning the files that a copy needs.
+//! Pinning the files that a backup copies.
 
 use std::sync::Arc;
 
@@ -7,32 +7,33 @@ use crate::disk::Disk;
 use crate::io::Io;
 use crate::layout::{META, newest_file};
 
-/// The parts of files that together open as the store was when they were pinned.
+/// The parts of files that a copy needs. The copy opens as the store was when the files were pinned.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PinnedFiles {
     /// The files to copy.
     pub files: Vec<PinnedFile>,
 }
 
-/// The beginning of one file.
+/// The part of one file that a copy needs: its beginning.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PinnedFile {
-    /// The name of the file, from the data directory on.
+    /// The name of the file, relative to the data directory.
     pub name: Arc<str>,
-    /// How many bytes of the file belong to the copy, `None` for all. They do not change while the file is pinned.
+    /// How many bytes of the file belong to the copy; `None`: all bytes. These bytes do not change while the file is pinned.
     pub bytes: Option<u64>,
-    /// The least length of the copy (bytes), filled up with zeroes: a log file that is shorter than it was made counts as half of one.
-    /// The zeroes have to be written, because a hole in a file has no space of its own when the file is used again.
+    /// The least length of the copy (bytes). A shorter copy has to be filled up with zeroes, because an opening takes a log file that is
+    /// shorter than it was made for damaged. The zeroes have to be written: a hole in a file has no space on the disk when the file is used
+    /// again.
     pub len: u64,
-    /// The copy gets these bytes, and the file is not read: the file itself may name files that are not in the copy.
+    /// The content of the copy, if it is given. Then the file is not read, because it may name files that are not in the copy.
     pub content: Option<Vec<u8>>,
 }
 
 impl<D: Disk, I: Io<D>> DiskStore<D, I> {
-    /// Pins all files that a copy of the store needs, until [`unpin`](Self::unpin): none of them is removed, cut or used again,
-    /// and their listed bytes do not change. Commits and checkpoints go on; the log takes space meanwhile.
+    /// Pins all files that a copy of the store needs, until [`unpin`](Self::unpin). None of these files is removed, cut or used again, and
+    /// the listed bytes do not change. Commits and checkpoints go on. Meanwhile the log grows, because its files are not freed.
     ///
-    /// A directory with just these bytes opens with all that was committed before, and nothing of what comes after.
+    /// A directory with only these bytes opens with all commits whose frames were written before the call, and with no later ones.
     pub fn pin(&mut self) -> PinnedFiles {
         self.maintenance.pin();
         let file =
@@ -47,7 +48,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         PinnedFiles { files }
     }
 
-    /// The files may change again.
+    /// Ends the pin. The files may be changed and removed again.
     pub fn unpin(&mut self) {
         self.maintenance.unpin(&mut self.writer);
     }

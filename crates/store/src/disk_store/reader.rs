@@ -1,4 +1,4 @@
-//! The reader of segments: look-ups, pages and histograms, a few at a time, while commits go on.
+//! The reader of segments: does look-ups, pages and histograms, several at a time, while commits go on.
 
 mod histogram;
 mod lookup;
@@ -20,7 +20,7 @@ use crate::catalog::Catalog;
 use crate::codec::Names;
 use crate::io::{JobId, Lane};
 
-/// Answers the requests that read. It changes nothing.
+/// Answers the requests that read. The reader does not change the catalog or a file.
 #[derive(Debug)]
 pub(super) struct Reader {
     /// The reads under way, oldest first.
@@ -28,9 +28,9 @@ pub(super) struct Reader {
     /// The number of the read that was begun last.
     begun: u64,
     names: Names,
-    /// Pages that wait until memory has taken over a part of a checkpoint.
+    /// Pages and histograms that wait until the reads of other pages are over, so that the catalog can take over a part of a checkpoint.
     parked: VecDeque<(RequestId, Request)>,
-    /// Where the last page ended, to go on from there without reading a block twice.
+    /// The merge of the last page. The next page can go on with it, without reading a block twice.
     cursors: Option<Cursors>,
 }
 
@@ -39,9 +39,10 @@ pub(super) struct View<'a> {
     pub(super) catalog: &'a Catalog,
     pub(super) setup: &'a Setup,
     pub(super) jobs: &'a mut Jobs,
-    /// Whether memory is taking a checkpoint over, so that a record may stand in two places.
+    /// Whether the catalog is taking a checkpoint over, so that a record may be in two places.
     pub(super) settling: bool,
-    /// Whether a new page waits for those under way. Memory waits for those too, and after a failure it takes over nothing any more.
+    /// Whether a new page waits until the pages under way are over. The catalog waits for those pages before it takes over a part of a
+    /// checkpoint. After a failure of the store, the catalog takes nothing over, so no page waits.
     pub(super) parks: bool,
 }
 
@@ -55,7 +56,7 @@ pub(super) struct Answer {
 #[derive(Debug)]
 pub(super) enum Outcome {
     Reply(Reply),
-    /// The first page for a new owner, and the latest wall instant before this owner.
+    /// The first page for a new owner, and the latest wall clock in the records before this owner.
     FirstPage(AcquiredPage, Timestamp),
     /// A record that was read is damaged, or the disk failed.
     Failed(String),
@@ -74,7 +75,8 @@ enum Query {
     Lookup(Lookup),
     Scan(Box<Scan>),
     Histogram(Box<Histogram>),
-    /// The leased tasks of a page for a new owner. With the first page: the latest wall instant before this owner.
+    /// The look-up of the leased tasks on a page for a new owner. `last_wall` is set for the first page: the latest wall clock in the
+    /// records before this owner.
     Leased {
         lookup: Lookup,
         page: AcquiredPage,
@@ -93,12 +95,12 @@ impl Reader {
         }
     }
 
-    /// The number of the read that was begun last.
+    /// Returns the number of the read that was begun last.
     pub(super) fn begun(&self) -> u64 {
         self.begun
     }
 
-    /// Whether every read up to this number is over.
+    /// Whether every read with a number up to this one is over.
     pub(super) fn is_over(&self, number: u64) -> bool {
         self.under_way.front().is_none_or(|read| read.number > number)
     }
@@ -108,17 +110,17 @@ impl Reader {
         !self.under_way.is_empty()
     }
 
-    /// Whether a page is being read: the records that it passes by must not move meanwhile.
+    /// Whether a page or a histogram is being read. The catalog must not move records meanwhile.
     pub(super) fn is_scanning(&self) -> bool {
         self.under_way.iter().any(|read| matches!(read.query, Query::Scan(_) | Query::Histogram(_)))
     }
 
-    /// Whether this job is the reader's.
+    /// Whether this job belongs to a read under way.
     pub(super) fn has(&self, job: JobId) -> bool {
         self.under_way.iter().any(|read| read.job == job)
     }
 
-    /// Begins to look tasks up.
+    /// Begins to look tasks up. Returns the answer if memory has it; otherwise `None`, and a job was given out.
     pub(super) fn look_up(
         &mut self,
         request: RequestId,
@@ -128,7 +130,7 @@ impl Reader {
         self.begin(request, Query::Lookup(Lookup::new(wanted, view.catalog, view.setup)), view)
     }
 
-    /// Begins a page of the facts for a new owner; `last_wall` comes with the first one.
+    /// Begins a page of what a new owner has to know. `last_wall` is given for the first page only.
     pub(super) fn acquired_page(
         &mut self,
         request: RequestId,
@@ -142,8 +144,8 @@ impl Reader {
         self.begin(request, Query::Leased { lookup, page, last_wall }, view)
     }
 
-    /// Begins a page or a histogram, or parks it. Memory waits for the scans under way before it takes over the records of a checkpoint,
-    /// and would wait for ever if there were always one.
+    /// Begins a page or a histogram, or parks it. The catalog waits for the pages under way before it takes over records of a checkpoint.
+    /// If new pages began all the time, the catalog would wait for ever.
     pub(super) fn scan(&mut self, request: RequestId, asked: Request, view: &mut View<'_>) -> Option<Answer> {
         if view.parks && self.is_scanning() {
             self.parked.push_back((request, asked));
@@ -152,7 +154,7 @@ impl Reader {
         self.begin_scan(request, asked, view)
     }
 
-    /// Begins a page or a histogram.
+    /// Begins a page or a histogram without a wait.
     pub(super) fn begin_scan(
         &mut self,
         request: RequestId,
@@ -176,7 +178,7 @@ impl Reader {
         self.begin(request, query, view)
     }
 
-    /// Takes the parked requests, if they need not wait any more. [`begin_scan`](Self::begin_scan) begins each of them.
+    /// Takes out the parked requests, if they need not wait any more. [`begin_scan`](Self::begin_scan) has to begin each of them.
     pub(super) fn take_parked(&mut self, parks: bool) -> VecDeque<(RequestId, Request)> {
         if parks && self.is_scanning() {
             return VecDeque::new();
@@ -184,7 +186,7 @@ impl Reader {
         std::mem::take(&mut self.parked)
     }
 
-    /// Takes in that a job of the reader is over and brought these bytes.
+    /// Takes in that a job of the reader is over, and the bytes that it read. Returns the answer, unless more has to be read.
     pub(super) fn completed(
         &mut self,
         job: JobId,
@@ -199,7 +201,7 @@ impl Reader {
         }
     }
 
-    /// Begins a read. It is over at once if memory has all it needs.
+    /// Begins a read. Returns the answer if memory has all that the read needs.
     fn begin(&mut self, request: RequestId, query: Query, view: &mut View<'_>) -> Option<Answer> {
         self.begun += 1;
         self.go_on(self.begun, request, query, Vec::new(), view)

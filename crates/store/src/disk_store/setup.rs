@@ -1,4 +1,4 @@
-//! Constants of one open store.
+//! The constants of one open store.
 
 use crate::checksum::Seeds;
 use crate::options::StoreOptions;
@@ -9,6 +9,6 @@ pub(super) struct Setup {
     pub(super) options: StoreOptions,
     /// The secret of the directory.
     pub(super) secret: [u8; 16],
-    /// The seeds of its checksums, made from the secret.
+    /// The seeds of the checksums in the directory, made from the secret.
     pub(super) seeds: Seeds,
 }

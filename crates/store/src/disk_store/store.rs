@@ -1,4 +1,4 @@
-//! The store itself: requests in, replies out.
+//! The store itself: takes requests and gives replies.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -18,33 +18,35 @@ use crate::disk::Disk;
 use crate::io::{Call, Completion, Io, JobId, Lane};
 use crate::report::RecoveryReport;
 
-/// Keeps the tasks of one shard in a directory. A commit that was answered with [`Reply::Done`] survives a crash of the
-/// process, of the system, and a power cut, as far as the disk keeps what it says it has synced; an [`AckLevel`](crate::AckLevel) may
-/// ask for less.
+/// Keeps the tasks of one shard in a directory. A commit that was answered with [`Reply::Done`] survives a crash of the process, a crash of
+/// the system, and a power cut, if the disk keeps what it reported as synced. With another [`AckLevel`](crate::AckLevel) than `Fsync`, less
+/// is promised.
 ///
-/// How it works: a commit is one frame at the end of a log, written and synced in one go. Then the commit is done, and its tasks are
-/// in the *memtable*, and in the log. Log files are filled with zeroes before they are used, and are used again, because overwriting syncs
-/// much faster than growing. A checkpoint is written in small steps beside the commits. It puts the tasks of the memtable into *segments*, files of
-/// tasks that are due in the same hour, day or thirty days, each in the order of time; then the log and the memory of these tasks are
-/// freed. Tasks that ended before the checkpoint never reach a segment. A segment is removed whole once nothing in it is live. A task in a
-/// segment takes some 23 bytes of memory, and 17 more if its owner gave it a key. `docs/explanation/format.md` has the bytes.
+/// How it works: a commit is one frame at the end of a log, written and synced by one job. Then the commit is done, and its tasks are in
+/// the log and in the *memtable*. Log files are filled with zeroes before they are used, and are used again, because a sync after
+/// overwriting is much faster than a sync of a file that grows. A checkpoint is written in small steps beside the commits. The checkpoint
+/// moves the tasks of the memtable to *segments*. A segment is a file of tasks that are due in the same hour, day or thirty days, in runs
+/// that are ordered by due time. After the checkpoint, the log and the memory of these tasks are freed. Tasks that ended before the
+/// checkpoint never reach a segment. The file of a segment is removed once no record in it is live. A task in a segment takes about 23
+/// bytes of memory, and 17 more if its owner gave it a key. The format of the files is in `docs/explanation/format.md`.
 ///
-/// Calls, in order: [`open`](Self::open) reads the log and what segments say of themselves; `Acquire` makes a new epoch durable; then
-/// commits and reads; `Release`; drop. [`poll`](ShardStore::poll) brings replies and drives the background work, so it is to be called
-/// after each wake-up of the [`Io`], and now and then when nothing happens. A read is answered from memory at once, from segments
-/// some polls later; it never waits for a commit, nor a commit for it.
+/// The calls, in order: [`open`](Self::open) reads the log and the footers of the segments. `Acquire` makes a new epoch durable. Then come
+/// commits and reads, then `Release` and the drop. [`poll`](ShardStore::poll) brings replies and drives the background work. So call it
+/// after each wake-up of the [`Io`], and from time to time when nothing happens. A read is answered at once if memory has the answer. A
+/// read of segments is answered some polls later. Reads do not wait for commits, and commits do not wait for reads.
 ///
-/// **Failures.** After a failed write or sync in the log nothing is acknowledged any more, ever, and the sync is not tried again: reads go
-/// on, every other request answers [`Reply::Failed`]. The same holds after a read that failed or brought bytes that do not check out; that
-/// read is answered with [`Reply::Failed`] too. A disk that is full while a file or a checkpoint is made ready breaks nothing: `room` goes
-/// down, and the step is tried again.
+/// **Failures.** After a failed write or sync in the log, the store acknowledges nothing any more, and never tries the sync again. Reads go
+/// on; every other request is answered with [`Reply::Failed`]. The same holds after a read that failed or brought damaged bytes; that read
+/// is answered with [`Reply::Failed`] too. A disk that is full while a log file or a checkpoint is prepared breaks nothing: `room` falls to
+/// 0, and the step is tried again later.
 ///
-/// **Room** is the bytes left in the prepared log files and on the disk, less a reserve: a quarter of a log file for acks and cancels, one
-/// checkpoint of all tasks of the memtable, and two log files for the commits until the checkpoint is done. Room is 0 once a write that makes
-/// something ready has met a full disk, until space is found. A commit of nothing writes nothing and brings the room as it is now; ask that
-/// way while growth is refused.
+/// **Room** is the free bytes by which tasks may still grow: the bytes left in the prepared log files and on the disk, less a reserve. The
+/// reserve is a quarter of a log file for acks and cancels, one checkpoint of all tasks of the memtable, and two log files for the commits
+/// until the checkpoint is done. Once a step of the background work has met a full disk, room is 0 until space is found. A commit without
+/// any change writes nothing, and its reply brings the room as it is now. So send such a commit to ask for the room while growth is
+/// refused.
 ///
-/// The store is *not* for sharing: one process at a time has the directory, from `open` to the drop.
+/// One process at a time owns the directory, from `open` to the drop of the store.
 #[derive(Debug)]
 pub struct DiskStore<D, I> {
     pub(super) setup: Setup,
@@ -62,11 +64,11 @@ pub(super) struct Outside<D, I> {
     io: I,
     jobs: Jobs,
     replies: Vec<(RequestId, Reply)>,
-    /// The reason why nothing is written any more.
+    /// The reason why the store writes nothing any more; `None` while the store works.
     failed: Option<String>,
-    /// Free bytes of the disk.
+    /// Free bytes of the disk, as of the last job that ended.
     free_bytes: u64,
-    /// The check of the lock that is under way.
+    /// The job that checks the lock, if it is under way.
     lock_check: Option<JobId>,
     disk: PhantomData<fn() -> D>,
 }
@@ -86,18 +88,19 @@ impl<D, I> Outside<D, I> {
 }
 
 impl<D: Disk, I: Io<D>> DiskStore<D, I> {
-    /// The report of recovery.
+    /// Returns the report of the recovery that the opening made.
     #[must_use]
     pub fn recovery_report(&self) -> &RecoveryReport {
         &self.report
     }
 
-    /// Makes the next owner come after this epoch. For a store that is made now and continues the history of another store.
+    /// Sets the last epoch, so that the next owner gets the epoch after it. Called for a new store that continues the history of another
+    /// store.
     pub(crate) fn continue_from(&mut self, epoch: Epoch) {
         self.writer.continue_from(epoch);
     }
 
-    /// Whether the disk was full when a file was made ready.
+    /// Whether a step of the background work met a full disk, and space has not been found since.
     pub(crate) fn is_full(&self) -> bool {
         self.maintenance.is_full()
     }
@@ -107,67 +110,70 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         self.maintenance.is_checkpointing()
     }
 
-    /// The queues that have tasks, and how many each has.
+    /// Returns the queues that have tasks, and how many tasks each has.
     pub(crate) fn populations(&self) -> Vec<(QueueName, Population)> {
         self.catalog.populations()
     }
 
-    /// How many tasks are live, as of the last commit that is done.
+    /// Returns how many tasks are live, after the last commit that is done.
     #[must_use]
     pub fn len(&self) -> usize {
         self.catalog.len()
     }
 
-    /// Whether no task is live.
+    /// Whether no task is live, after the last commit that is done.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The durable state of the engine.
+    /// Returns the state of the engine, after the last commit that is done.
     #[must_use]
     pub fn state(&self) -> EngineState {
         self.catalog.state()
     }
 
-    /// The rules of owners, in the order of their names.
+    /// Returns the rules that owners configured, in the order of their names.
     pub fn rules(&self) -> impl Iterator<Item = (&RuleName, &Arc<Rule>)> {
         self.catalog.rules().by_name().iter()
     }
 
-    /// The ended tasks that are remembered, in the order of (queue, seq).
+    /// Returns the ended tasks that the history still has, in the order of (queue, seq).
     pub fn ended(&self) -> impl Iterator<Item = &Ended> {
         self.catalog.histories().after(None)
     }
 
-    /// The latest wall instant in the records; [`Timestamp::EPOCH`] in a new store.
+    /// Returns the latest wall clock in the records; [`Timestamp::EPOCH`] in a new store.
     #[must_use]
     pub fn last_wall(&self) -> Timestamp {
         self.writer.wall()
     }
 
-    /// The number of the last checkpoint that was begun, counted since the store was made.
+    /// Returns the number of the last checkpoint that was begun. The numbers begin when the store is made, and rise over all openings.
     #[must_use]
     pub fn checkpoints_begun(&self) -> u64 {
         self.maintenance.number()
     }
 
-    /// Bytes of log that no durable checkpoint covers, if they are at least four times as many as start a checkpoint: the checkpoint is
-    /// given up again and again, or the disk is too slow for it. A start reads all of them.
+    /// Returns how many bytes of log no durable checkpoint covers, if they are at least four times the bytes that start a checkpoint.
+    /// Otherwise `None`. Such a long log has one of two causes: the checkpoint is given up again and again, or the disk is too slow. The
+    /// next opening has to read all of this log.
     #[must_use]
     pub fn checkpoint_late(&self) -> Option<u64> {
         self.maintenance.checkpoint_late(&self.writer, &self.setup.options)
     }
 
-    /// Whether the disk has a job of this store, so that another poll will bring something.
+    /// Whether a write, a read or a step of maintenance is under way, or a reply waits. Then another poll will bring something. A sync in
+    /// the background and a check of the lock are not counted.
     #[must_use]
     pub fn is_working(&self) -> bool {
         let answers = !self.outside.replies.is_empty();
         self.writer.is_writing() || self.reader.is_reading() || self.maintenance.is_working() || answers
     }
 
-    /// Begins to check whether the directory still belongs to this process. If not, nothing is written any more. Call it about once a
-    /// second, because the store has no clock; while a check is under way another call does nothing.
+    /// Begins to check whether the directory still belongs to this process. If it does not, the store fails and writes nothing any more.
+    /// Call this function about once a second, because the store has no clock. The call does nothing while a check is under way, and after
+    /// a failure.
     pub fn look_at_lock(&mut self) {
         if self.outside.lock_check.is_none() && self.outside.failed.is_none() {
             self.outside.lock_check = Some(self.outside.jobs.add(Lane::Background, vec![Call::CheckLock]));
@@ -175,20 +181,21 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         }
     }
 
-    /// Hands the jobs that the owners gave out to the disk.
+    /// Hands all ready jobs to the `Io`.
     fn hand_over(&mut self) {
         let Outside { io, jobs, .. } = &mut self.outside;
         jobs.take_ready().for_each(|(lane, job)| io.submit(lane, job));
     }
 
-    /// From now on nothing is written and nothing is acknowledged.
+    /// Makes the store fail: from now on it begins no write. Only the first reason is kept. Answers the requests that wait for a write with
+    /// [`Reply::Failed`]. A write that is under way is answered when it ends.
     fn fail(&mut self, why: String) {
         let why = self.outside.failed.get_or_insert(why).clone();
         let unwritten = self.writer.take_unwritten();
         self.outside.replies.extend(unwritten.map(|id| (id, Reply::Failed { why: why.clone() })));
     }
 
-    /// Bytes of growth that can be taken. The type's doc says how they are reckoned.
+    /// Returns the free bytes by which tasks may still grow. The doc of the type says how the number is made.
     fn room(&self) -> u64 {
         if self.maintenance.is_full() {
             return 0;
@@ -217,7 +224,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         }
     }
 
-    /// Begins the next write, if none is under way.
+    /// Gives out the job of the next request that writes, if no such job is under way.
     fn start_write(&mut self) {
         while !self.writer.is_writing() {
             if self.writer.pending_bytes().is_none() && !self.prepare_next() {
@@ -231,12 +238,13 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         }
     }
 
-    /// Makes the frame of the next request that writes, if there is one and it need not wait. Refused requests are answered on the way.
+    /// Makes the frame of the next request that writes. Returns whether a frame is pending now: `false` if there is no request, or if it
+    /// has to wait for maintenance. Requests that are refused are answered on the way.
     fn prepare_next(&mut self) -> bool {
         loop {
             let works = self.maintenance.is_working();
             if self.writer.releases_next() && self.outside.failed.is_none() && works {
-                // One step of background work goes on at most; then only the last frame is under way.
+                // The release waits for the step under way. After this step, a step begins only if the owner's last frame needs a file.
                 self.maintenance.stop();
                 return false;
             }
@@ -273,7 +281,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         }
     }
 
-    /// Makes a commit count from now on, and answers it.
+    /// Applies a commit to the catalog, and answers it.
     fn commit(&mut self, Committed { id, batch, now }: Committed) {
         self.catalog.apply(&batch.effects);
         if let Some(state) = batch.state {
@@ -304,7 +312,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
                 room: self.room(),
                 page,
             }),
-            // The synced bytes cannot be read: nothing is guessed, and nothing is written on top of them.
+            // Synced bytes cannot be read. The store must not guess what they were, and writes nothing more.
             Outcome::Failed(why) => {
                 self.outside.replies.push((request, Reply::Failed { why: why.clone() }));
                 return self.fail(why);
@@ -313,7 +321,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         self.outside.replies.push((request, reply));
     }
 
-    /// Whether a new page waits for those under way.
+    /// Whether a new page has to wait until the pages under way are over.
     fn parks(&self) -> bool {
         self.maintenance.is_settling() && self.outside.failed.is_none()
     }
@@ -332,7 +340,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         }
     }
 
-    /// Begins the next step of maintenance, if none is under way.
+    /// Begins the next step of maintenance, if there is work, no step is under way, and the store has not failed.
     fn start_maintenance(&mut self, idle: bool) {
         if self.outside.failed.is_none() {
             self.maintain(|maintenance, shop| maintenance.start(idle, shop));
@@ -365,7 +373,7 @@ impl<D: Disk, I: Io<D>> ShardStore for DiskStore<D, I> {
         for completion in completions {
             self.completed(completion);
         }
-        // A checkpoint that is behind goes first: its step is what the next commits wait for.
+        // A checkpoint that is behind goes before the next commits, because they wait for its next step.
         if self.maintenance.is_behind(&self.writer, &self.setup.options) {
             self.start_maintenance(false);
         }

@@ -1,4 +1,4 @@
-//! The checkpoint that an opening starts from, and those that it cannot use.
+//! The checkpoint that an opening starts from, and the later checkpoints that it cannot use.
 
 use super::examination::{CheckpointFile, Examination};
 use super::problem::Problem;
@@ -7,13 +7,15 @@ use crate::checksum::Seeds;
 use crate::disk::Disk;
 use crate::layout::checkpoint_file;
 
-/// The checkpoint that stands.
+/// The latest checkpoint that can be loaded. Both fields are `None` if there is none.
 pub(super) struct Found {
     pub(super) file: Option<CheckpointFile>,
     pub(super) loaded: Option<Loaded>,
 }
 
-/// Looks for the latest of these that checks out. `opens`: whether an opening succeeds with the files that are there.
+/// Loads the checkpoints with these numbers, the latest first, until one can be loaded, and returns that one. Adds a problem to `found` for
+/// each checkpoint that cannot be loaded. If an opening succeeds with the files of the directory (`opens`), the problem of a damaged
+/// checkpoint says that no data is lost.
 pub(super) fn find_checkpoint<D: Disk>(
     disk: &mut D,
     numbers: &[u64],

@@ -1,4 +1,4 @@
-//! A directory of the file system, only for reading.
+//! A directory of the file system that is only read.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -12,27 +12,27 @@ use crate::disk::{Disk, DiskError, DiskOp};
 use crate::fs_disk::{FsDisk, list_names, read_all_at};
 use crate::layout::SHARD;
 
-/// A directory that is looked at. Every operation that would change it is refused with [`io::ErrorKind::ReadOnlyFilesystem`]. Files are
-/// opened for reading, so the right to read them is enough.
+/// A directory that is examined. Every operation that would change the directory is refused with [`io::ErrorKind::ReadOnlyFilesystem`].
+/// Files are opened for reading only, so the right to read them is enough.
 #[derive(Debug)]
 pub struct Directory {
     root: PathBuf,
     open: BTreeMap<String, File>,
-    /// Whether lists leave out the mark of a directory that is being made.
+    /// Whether lists leave out the mark of an unfinished directory.
     is_maker: bool,
 }
 
-/// A directory that no process can take. See [`Directory::pin`].
+/// Keeps other processes from taking a directory until it is dropped. See [`Directory::pin`].
 #[derive(Debug)]
 pub struct DirectoryPin {
     _files: Vec<File>,
 }
 
 impl Directory {
-    /// The directory `root`, which has to be there.
+    /// Returns the directory `root`, which has to exist.
     ///
     /// # Errors
-    /// If it is not there, or is no directory, or may not be looked at.
+    /// If `root` does not exist, is no directory, or may not be looked at.
     pub fn new(root: impl Into<PathBuf>) -> Result<Self, DiskError> {
         let root = root.into();
         let error = |source| DiskError::new(DiskOp::Open, root.display().to_string(), source);
@@ -42,30 +42,30 @@ impl Directory {
         Ok(Self { root, open: BTreeMap::new(), is_maker: false })
     }
 
-    /// Looks at the directory for the process that makes it: the mark of an unfinished directory is not seen.
+    /// Looks at the directory for the process that is making it: lists leave out the mark of an unfinished directory.
     #[must_use]
     pub fn of_maker(self) -> Self {
         Self { is_maker: true, ..self }
     }
 
-    /// The directory.
+    /// Returns the path of the directory.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Whether a running process has the directory. The call asks for the lock and releases it at once.
+    /// Whether a running process owns the directory. The call takes a shared lock on it for a moment.
     #[must_use]
     pub fn is_in_use(&self) -> bool {
         self.pin().is_none()
     }
 
-    /// Keeps every process from taking the directory until the value is dropped. `None`: a running process has it. The lock file is not made
-    /// if it is not there, and nothing is held on a file system without locks.
+    /// Keeps every process from taking the directory until the returned value is dropped. `None`: a running process owns the directory. A
+    /// lock file that is absent is not made; then only the directory itself is locked. On a file system without locks, nothing is locked.
     #[must_use]
     pub fn pin(&self) -> Option<DirectoryPin> {
         let mut held = Vec::new();
-        // The lock file may have been removed under the process.
+        // The lock file may have been removed while a process runs. So the lock of the directory itself is asked for, too.
         for file in [open_file(&self.root.join(FsDisk::LOCK_FILE)), File::open(&self.root)] {
             let Ok(file) = file else { continue };
             match file.try_lock_shared() {
@@ -77,10 +77,10 @@ impl Directory {
         Some(DirectoryPin { _files: held })
     }
 
-    /// The size and the time of the last change of each file, to tell whether a file was changed meanwhile.
+    /// Returns the size (bytes) and the time of the last change of each file. Two calls tell whether a file was changed in between.
     ///
     /// # Errors
-    /// If the place cannot be read.
+    /// If the directory or the folder of the shard cannot be read.
     pub fn stamps(&mut self) -> Result<BTreeMap<String, (u64, Option<SystemTime>)>, DiskError> {
         let mut stamps = BTreeMap::new();
         for folder in ["", SHARD] {
@@ -96,10 +96,10 @@ impl Directory {
         Ok(stamps)
     }
 
-    /// The first entry that is neither a plain file nor a folder: a link, most likely.
+    /// Returns the first entry, in any folder, that is neither a plain file nor a folder. Most likely, such an entry is a link.
     ///
     /// # Errors
-    /// If the place cannot be read.
+    /// If one of the folders cannot be read.
     pub fn first_link(&mut self) -> Result<Option<String>, DiskError> {
         let mut folders = vec![String::new()];
         while let Some(folder) = folders.pop() {
@@ -126,7 +126,7 @@ impl Directory {
     }
 }
 
-/// Opens a plain file. Everything else is refused: the opening of a pipe may wait for ever.
+/// Opens a plain file for reading. A link or a pipe is refused, because opening a pipe may wait for ever.
 fn open_file(path: &Path) -> io::Result<File> {
     check_no_link(path)?;
     if fs::metadata(path)?.is_file() {
@@ -146,7 +146,7 @@ impl Disk for Directory {
     }
 
     fn list(&mut self, dir: &str) -> Result<Vec<String>, DiskError> {
-        // A name that is no UTF-8 is not one of the store's, and the list has to show it.
+        // A name that is not UTF-8 does not belong to the store. The list has to show it, so its bad bytes are replaced.
         let text = |name: OsString| Some(name.to_string_lossy().into_owned());
         let names = list_names(&self.root, dir, self.is_maker, text);
         names.map_err(|e| DiskError::new(DiskOp::List, dir, e))

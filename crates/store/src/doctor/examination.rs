@@ -1,4 +1,4 @@
-//! The findings in a directory.
+//! The results of the examination of a directory.
 
 use std::collections::BTreeMap;
 
@@ -13,53 +13,55 @@ use crate::report::Torn;
 pub enum Depth {
     /// The parts that an opening reads: the headers and the indexes of the files, and the log.
     Opening,
-    /// Every record as well.
+    /// All that [`Depth::Opening`] reads, and every record.
     Records,
 }
 
-/// The properties and the content of a data directory, and every problem that was found.
+/// The findings in a data directory: its properties, its files, and every problem.
 ///
-/// A value that cannot be told because of other damage is `None` or absent. Then `problems` names the cause.
+/// A value that cannot be found out because of damage is `None` or absent. Then `problems` names the damage.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct Examination {
-    /// Whether the place is a data directory at all, whole or not.
+    /// Whether the examined place is a data directory, damaged or not.
     pub is_ours: bool,
-    /// Whether a running process has it. Then the figures may be in motion, and the log may end in a frame that is just being written.
+    /// Whether a running process owns the directory. Then the numbers may be changing, and the last frame of the log may be incomplete
+    /// because the process is writing it.
     pub in_use: bool,
     /// The format of the directory.
     pub format: Option<u32>,
-    /// The clock that its tasks live by.
+    /// The clock that the tasks of the directory use.
     pub clock: Option<ClockMode>,
-    /// The wall clock of the last write; `None` if there was none, or it cannot be told.
+    /// The latest wall clock in the records; `None` if there are no records, or if it cannot be found out.
     pub last_written: Option<Timestamp>,
     /// The checkpoint that an opening starts from.
     pub checkpoint: Option<CheckpointFile>,
-    /// The files of the log, by their names.
+    /// The files of the log, in the order of their names.
     pub logs: Vec<LogFile>,
-    /// The unfinished write at the end of the log, if there is one. It was never acknowledged, and an opening leaves it out.
+    /// The unfinished write at the end of the log, if there is one. An opening leaves it out. If commits are answered only once they are
+    /// synced, the unfinished write was never acknowledged.
     pub torn: Option<Torn>,
-    /// The segments that the checkpoint lists, by their names.
+    /// The segments that the checkpoint lists, or all segments if no checkpoint can be loaded, in the order of their generations.
     pub segments: Vec<SegmentFile>,
-    /// Live tasks.
+    /// How many tasks are live, dead tasks among them.
     pub tasks: Option<u64>,
-    /// Live tasks that were given up and are kept (dead tasks).
+    /// How many live tasks are dead: they are not tried any more and are kept.
     pub dead: Option<u64>,
-    /// Live tasks of each queue that has any.
+    /// How many live tasks each queue has, dead tasks among them. Queues without tasks are absent.
     pub queues: BTreeMap<QueueName, u64>,
-    /// Ended tasks that are remembered.
+    /// How many ended tasks the history has.
     pub ended: Option<u64>,
-    /// The files that a copy has to have to open as this directory does. Empty if the directory does not open.
+    /// The files that a copy needs to open as this directory does. Empty if the directory does not open.
     pub needed: Vec<Needed>,
-    /// Files of the store that no opening needs; the next opening removes them. Spare log files are not among them.
+    /// Files of the store that no opening needs. The next opening removes them. Spare log files are not in this list.
     pub not_needed: Vec<String>,
-    /// Files and folders that are not the store's. They are left alone.
+    /// Files and folders that do not belong to the store. The store does not touch them.
     pub not_ours: Vec<String>,
-    /// Bytes of all files of the store.
+    /// Bytes of all files of the store, as far as their lengths can be read.
     pub bytes: u64,
-    /// Bytes of records that were read and checked; `None` unless the caller asked for the check.
+    /// Bytes of the records that were read and checked; `None` unless the caller asked for [`Depth::Records`].
     pub checked_bytes: Option<u64>,
-    /// Every problem, in the order in which an opening would meet them.
+    /// Every problem, in the order in which the examination found it.
     pub problems: Vec<Problem>,
 }
 
@@ -67,15 +69,15 @@ pub struct Examination {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct CheckpointFile {
-    /// The name of the file, from the data directory on.
+    /// The name of the file, relative to the data directory.
     pub file: String,
     /// The length of the file (bytes).
     pub bytes: u64,
     /// The last frame of the log that the checkpoint covers.
     pub frame: u64,
-    /// Segments that the checkpoint lists.
+    /// How many segments the checkpoint lists.
     pub segments: u64,
-    /// Ended tasks in the checkpoint.
+    /// How many ended tasks the checkpoint has.
     pub ended: u64,
 }
 
@@ -83,73 +85,73 @@ pub struct CheckpointFile {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct LogFile {
-    /// The name of the file, from the data directory on.
+    /// The name of the file, relative to the data directory.
     pub file: String,
     /// The length of the file (bytes).
     pub bytes: u64,
-    /// The number of the use that the file is in; `None` if its header does not check out.
+    /// The generation of the file, which is the number of its use; `None` if the header does not check out.
     pub generation: Option<u64>,
-    /// Frames of this use.
+    /// How many frames of this generation the file has, up to the first damage.
     pub frames: u64,
-    /// The numbers of the first and of the last of these frames.
+    /// The numbers of the first and the last of these frames.
     pub numbers: Option<(u64, u64)>,
-    /// Bytes up to the end of the last of these frames.
+    /// The offset of the end of the last of these frames (bytes).
     pub used_bytes: u64,
-    /// Whether the file is not needed, and is there to be used again.
+    /// Whether no recovery needs the file. Such a file is used again for later frames.
     pub spare: bool,
 }
 
-/// A file of tasks.
+/// A segment: a file of tasks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct SegmentFile {
-    /// The name of the file, from the data directory on.
+    /// The name of the file, relative to the data directory.
     pub file: String,
-    /// Bytes that count.
+    /// How many bytes of the file belong to the segment. The rest of the file has no meaning.
     pub bytes: u64,
-    /// The number of the segment. It is unique over the life of the directory.
+    /// The number of the segment. No other segment file in the directory has the same number.
     pub generation: u64,
-    /// The due times of its tasks.
+    /// The due times of the segment's tasks.
     pub span: Span,
-    /// Whether its records were in another segment before.
+    /// Whether the records were copied from other segments.
     pub moved: bool,
-    /// Runs, each written by one checkpoint; `None` if that cannot be told.
+    /// How many runs the segment has. Each run was written by one checkpoint. `None` if the number cannot be found out.
     pub runs: Option<u64>,
-    /// Records in total.
+    /// How many records the segment has, live or dead.
     pub records: u64,
-    /// Records that are live; `None` if that cannot be told.
+    /// How many of the records are live; `None` if the number cannot be found out.
     pub live: Option<u64>,
 }
 
 /// The due times of the tasks of a segment.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Span {
-    /// The tasks were due when they were written.
+    /// The tasks were due when their records were written.
     Overdue,
-    /// From the first instant on, and before the second one.
+    /// The tasks are due from the first instant on, and before the second one.
     Between(Timestamp, Timestamp),
 }
 
-/// A part of a file that a copy has to have.
+/// A file, or the beginning of a file, that a copy needs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Needed {
-    /// The name of the file, from the data directory on.
+    /// The name of the file, relative to the data directory.
     pub file: String,
-    /// The number of needed bytes from the beginning of the file. For a log file these are all bytes: a log file that is shorter than it
-    /// was made is taken for a damaged one.
+    /// How many bytes the copy needs, from the beginning of the file on. For a log file these are all bytes, because an opening takes a log
+    /// file that is shorter than it was made for damaged.
     pub bytes: u64,
-    /// The copy has these bytes instead, because the file names files that are not in the copy.
+    /// The content that the copy gets in place of the file's own bytes. It is given if the file names files that are not in the copy.
     pub content: Option<Vec<u8>>,
 }
 
 impl Examination {
-    /// Whether the place is a data directory without a problem.
+    /// Whether the examined place is a data directory, and no problem was found.
     #[must_use]
     pub fn is_in_order(&self) -> bool {
         self.is_ours && self.problems.is_empty()
     }
 
-    /// Notes a problem, unless a problem of the same place is known.
+    /// Adds a problem, unless a problem with the same file and offset was added before.
     pub(super) fn add(&mut self, problem: Problem) {
         let known = |known: &Problem| known.file == problem.file && known.offset == problem.offset;
         if !self.problems.iter().any(known) {

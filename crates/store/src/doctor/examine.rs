@@ -18,17 +18,19 @@ use crate::layout::{Listing, META, SHARD, UNFINISHED_MARK, kind_of, newest_file,
 use crate::meta::{self, Meta};
 use crate::recovery::{Recovered, recover};
 
-/// The file in which a backup describes itself, beside its files. The store does not write it, but expects it.
+/// The file in which a backup describes itself, beside the files of the store. The store does not write this file, and does not list it as
+/// a file that is not the store's.
 pub const BACKUP_MANIFEST: &str = "backup.json";
 
-/// How many times a directory in use is looked at before a difference is called a problem.
+/// How many times a directory in use is examined at most. A problem is reported only if every one of these examinations finds it.
 const LOOKS: usize = 3;
 
-/// Examines a directory of the file system. If a running process has it and something seems to be wrong, it is looked at a few more times.
-/// Files in motion look different each time, and damage does not.
+/// Examines a directory of the file system. If a running process owns the directory and a problem is found, the directory is examined
+/// again, a few times at most. A file that is being written looks different each time, but damage stays the same.
 ///
 /// # Errors
-/// If it is not there, or is no directory. All other findings are in the examination.
+/// If the directory does not exist, is no directory, or may not be looked at. Everything else that is wrong is a problem in the
+/// examination.
 pub fn examine_dir(path: impl AsRef<Path>, depth: Depth) -> Result<Examination, DiskError> {
     let look = || -> Result<Examination, DiskError> {
         let mut directory = Directory::new(path.as_ref())?;
@@ -49,7 +51,7 @@ pub fn examine_dir(path: impl AsRef<Path>, depth: Depth) -> Result<Examination, 
     Ok(found)
 }
 
-/// Examines the place that `disk` is. Nothing in the place is changed or locked: the disk is asked for lists, lengths and bytes.
+/// Examines the directory of `disk`. Nothing in the directory is changed or locked: the disk is only asked for lists, lengths and bytes.
 pub fn examine<D: Disk>(disk: &mut D, depth: Depth) -> Examination {
     let mut found = Examination::default();
     if let Err(error) = begin(disk, depth, &mut found) {
@@ -65,7 +67,7 @@ fn begin<D: Disk>(disk: &mut D, depth: Depth, found: &mut Examination) -> Result
     let own = [META, SHARD, FsDisk::LOCK_FILE, UNFINISHED_MARK, &*unfinished(META), BACKUP_MANIFEST];
     found.not_ours = names.iter().filter(|name| !own.contains(&name.as_str())).cloned().collect();
     if has(UNFINISHED_MARK) {
-        // The mark settles it, whatever else may be wrong with the directory: no process may use it.
+        // No process may use a directory with this mark. So nothing else in the directory has to be examined.
         found.is_ours = true;
         return Err(OpenError::Unfinished);
     }
@@ -82,7 +84,7 @@ fn begin<D: Disk>(disk: &mut D, depth: Depth, found: &mut Examination) -> Result
     if has(META) {
         found.bytes += disk.len(META)?;
     }
-    // Without the secret in `meta`, no other checksum can be told from a wrong one.
+    // The secret in `meta` is part of all other checksums. Without the secret, none of the other files can be checked.
     let Some(meta) = meta::find(disk)? else { return Ok(()) };
     found.format = Some(meta.format);
     found.clock = Some(meta.clock);
@@ -153,7 +155,7 @@ fn examine_segments<D: Disk>(
     found: &mut Examination,
 ) {
     let (seeds, naming) = (Seeds::new(meta.secret), Naming::new(meta.secret));
-    // The opening has seen everything except the records.
+    // The opening has checked everything but the records, and the caller does not ask for the records.
     if let (Some(recovered), Depth::Opening) = (recovered, depth) {
         let known = recovered.catalog.segments.iter().map(|(_, segment)| segments::of_memory(segment));
         found.segments = known.collect();
@@ -166,7 +168,7 @@ fn examine_segments<D: Disk>(
     let mut inspection = segments::Inspection { disk, seeds: &seeds, naming: &naming, depth, found };
     let mut inspected: Vec<SegmentFile> = match &checkpoint.loaded {
         Some(loaded) => loaded.segments.iter().map(|listed| inspection.inspect(*listed)).collect(),
-        // No checkpoint tells how many bytes of each segment count.
+        // Without a checkpoint, the lengths of the segments are unknown. Every segment file is examined as far as it can be read.
         None => {
             names.segments.iter().filter_map(|generation| inspection.inspect_unlisted(*generation)).collect()
         }
@@ -194,13 +196,14 @@ fn take_recovered(recovered: &Recovered, meta: &Meta, found: &mut Examination) {
     let bytes = crate::layout::HEADER_BYTES as u64;
     found.needed.push(Needed { file: META.to_owned(), bytes, content: None });
     if meta.has_newest() {
-        // The note may name a file that was made ready and never used, and that is not needed.
+        // The note of the newest log file may name a file that was prepared and never used. The copy does not need that file, so it gets
+        // another note.
         let content = recovered.newest_kept().to_bytes(&Seeds::new(meta.secret)).to_vec();
         found.needed.push(Needed { file: newest_file().to_string(), bytes, content: Some(content) });
     }
     let checkpoint = found.checkpoint.iter().map(|file| (&file.file, file.bytes));
     let segments = found.segments.iter().map(|file| (&file.file, file.bytes));
-    // If there are only spares, one of them shows that this is no new directory.
+    // If there are only spare log files, the copy gets them: a log file proves that the directory is not a new one.
     let no_log = recovered.kept.is_empty();
     let logs = found.logs.iter().filter(|file| no_log || !file.spare).map(|file| (&file.file, file.bytes));
     let needed = checkpoint.chain(segments).chain(logs);

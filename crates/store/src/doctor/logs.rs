@@ -1,4 +1,4 @@
-//! The files of the log, each looked at separately.
+//! The files of the log. Each is examined on its own.
 
 use std::sync::Arc;
 
@@ -15,16 +15,16 @@ use crate::layout::HEADER_BYTES;
 use crate::log::{FORMAT, FRAMES_AT, find_proof, frame_bytes, read_frame, read_log_header};
 use crate::recovery::read_all;
 
-/// A file of the log as it was found.
+/// A file of the log, and what was found in it.
 pub(super) struct Walk {
     pub(super) file: LogFile,
-    /// The last frame that a frame of the file names as synced.
+    /// The highest frame number that a frame of the file reports as synced.
     durable: u64,
-    /// The damage of the file. It counts only if the file is needed.
+    /// The damage of the file. It becomes a problem only if the file is needed.
     damage: Option<Problem>,
 }
 
-/// Reads the frames of one file. A file that cannot be read at all is noted.
+/// Reads the frames of one file. Adds a problem to `found` if the file cannot be read, or has a later format.
 pub(super) fn walk<D: Disk>(
     disk: &mut D,
     name: &Arc<str>,
@@ -65,12 +65,12 @@ struct Frames<'a> {
     names: Names,
     /// The latest wall clock in the frames.
     wall: Option<Timestamp>,
-    /// The last frame that one of the frames names as synced.
+    /// The highest frame number that one of the frames reports as synced.
     durable: u64,
 }
 
 impl Frames<'_> {
-    /// Reads frames until there is none. Returns the damage, if there is any.
+    /// Reads the frames of this generation, up to the first bytes that are no such frame. Returns the damage, if there is any.
     fn read(&mut self, bytes: &[u8], generation: u64, file: &mut LogFile) -> Option<Problem> {
         let mut at = FRAMES_AT as usize;
         while let Ok(frame) = read_frame(bytes, at, generation, self.seeds) {
@@ -93,8 +93,9 @@ impl Frames<'_> {
             at += frame_bytes(frame.ops.len());
             file.used_bytes = at as u64;
         }
-        // A later frame of this use may say that the frame that should be here was synced. If the number of that frame is unknown, it is
-        // enough that the frame just before the later one was synced, because that one stood in this file.
+        // A later frame of this generation may prove that the frame which should begin here was synced. If no frame was read, the number of
+        // the missing frame is unknown. Then it is enough that the frame just before the later frame was synced, because that frame must
+        // have been in this file.
         let next = file.numbers.map(|(_, last)| last + 1);
         let mut from = at;
         while let Some((later_at, later)) = find_proof(bytes, from, next.unwrap_or(1), self.seeds) {
@@ -111,18 +112,18 @@ impl Frames<'_> {
     }
 }
 
-/// Whether a recovery would read a file, as far as can be told without a recovery.
+/// Whether a recovery would read a file, as far as the file's header and frames tell.
 pub(super) fn is_needed(file: &LogFile, checkpoint: Option<&Loaded>) -> bool {
     let from = checkpoint.map_or(0, |loaded| loaded.start.generation);
     file.frames > 0 && file.generation.is_some_and(|generation| generation >= from)
 }
 
-/// Checks whether the files of the log are whole and go together, where no recovery reports the damage of the log.
+/// Checks the log files that a recovery would read, and adds a problem for each damage or gap. Called only if the recovery failed.
 pub(super) fn check_chain(mut walks: Vec<Walk>, checkpoint: Option<&Loaded>, found: &mut Examination) {
     let from = checkpoint.map_or(0, |loaded| loaded.start.generation);
     walks.retain(|walk| walk.file.generation.is_some_and(|generation| generation >= from));
     walks.sort_by_key(|walk| walk.file.generation);
-    // A damaged checkpoint has the beginning of the chain, and a problem of its own.
+    // Without a checkpoint, the first frame of the chain is unknown. If the checkpoint is damaged, `found` has a problem for it already.
     let mut last = checkpoint.map(|loaded| loaded.start.frame);
     let mut end = None;
     let durable = walks.iter().map(|walk| walk.durable).max().unwrap_or(0);
@@ -130,11 +131,11 @@ pub(super) fn check_chain(mut walks: Vec<Walk>, checkpoint: Option<&Loaded>, fou
         let damaged = damage.is_some();
         damage.into_iter().for_each(|damage| found.add(damage));
         let Some((first, to)) = file.numbers else {
-            // A damaged file may have had more frames.
+            // A damaged file may have had more frames, so the next file may begin at any number.
             last = last.filter(|_| !damaged);
             continue;
         };
-        // Frames that had not been synced may be missing.
+        // Frames that were not synced may be missing without damage.
         if let Some(last) = last.filter(|last| first > last + 1 && durable > *last && !damaged) {
             let what = format!("the frames from {} to {} are missing before this file", last + 1, first - 1);
             found.add(Problem::damage(&*file.file, FRAMES_AT, what));

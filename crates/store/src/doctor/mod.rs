@@ -1,4 +1,4 @@
-//! Looks at a data directory, and reports its content and its problems. Nothing is changed.
+//! The examination of a data directory: reports its content and its problems, and changes no file.
 
 mod checkpoints;
 mod directory;

@@ -1,24 +1,24 @@
-//! The problems of a directory.
+//! [`Problem`]: a problem that an examination found in a data directory.
 
 use core::fmt;
 
 use crate::error::{DELETE_IT, OpenError, PUT_META, UNFINISHED};
 
-/// A problem: the place, the damage, and the advice.
+/// A problem of a data directory: the place, the description, and the advice to the user.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Problem {
-    /// The file or folder, from the data directory on.
+    /// The file or folder with the problem, relative to the data directory. Empty if the problem is about the whole directory.
     pub file: String,
-    /// The byte from which on it is wrong; `None` if the problem is about the whole.
+    /// The offset at which the problem begins (bytes); `None` if the problem is about a whole file, folder or directory.
     pub offset: Option<u64>,
-    /// The damage there.
+    /// The description of the problem.
     pub what: String,
-    /// The advice to the user.
+    /// The advice to the user, as text.
     pub to_do: &'static str,
 }
 
-/// The advice for synced data that changed since.
+/// The advice for data that was synced, and is damaged or missing now.
 const RESTORE: &str = "restore the data directory from a copy, or save what can be read of it with `tickwheel salvage`; keep this one as it is \
                        until then";
 const NEWER: &str = "use the version that wrote it, or a later one";
@@ -26,24 +26,25 @@ const OLDER: &str = "work it off with the version that wrote it, or begin with a
 const DISK: &str = "look at the disk and at who may read the directory, then try again";
 
 impl Problem {
-    /// A problem of synced data that is damaged or missing.
+    /// Returns a problem of synced data that is damaged or missing.
     pub(super) fn damage(file: impl Into<String>, offset: u64, what: impl Into<String>) -> Self {
         Self { file: file.into(), offset: Some(offset), what: what.into(), to_do: RESTORE }
     }
 
-    /// Whether synced data is damaged or missing, so that a server refuses the directory or may stop at the damage.
+    /// Whether the advice is to restore synced data that is damaged or missing. A server refuses such a directory, or may stop when it
+    /// reads the damage.
     #[must_use]
     pub fn is_damage(&self) -> bool {
         self.to_do == RESTORE
     }
 
-    /// A problem of a file that is damaged, and that nothing depends on.
+    /// Returns a problem of a damaged file that no other data depends on.
     pub(super) fn spared(file: impl Into<String>, offset: u64, what: impl Into<String>) -> Self {
         let to_do = "nothing: what is beside it makes up for it, and the next checkpoint takes its place; look at the disk";
         Self { file: file.into(), offset: Some(offset), what: what.into(), to_do }
     }
 
-    /// A problem of the whole place: it is no data directory.
+    /// Returns a problem of the whole place: the place is no data directory.
     pub(super) fn no_directory(what: &str) -> Self {
         let to_do = "give a data directory, such as that of `serve --data`, or a backup of one";
         Self { file: String::new(), offset: None, what: what.to_owned(), to_do }

@@ -1,4 +1,4 @@
-//! The records of one run, each compared with the footer of the run.
+//! Checks the records of one run: compares each record with the footer of the run.
 
 use tickwheel_engine::{DueKey, Task};
 
@@ -10,7 +10,7 @@ use crate::error::OpenError;
 use crate::index::Naming;
 use crate::segment::{BadRecord, Bucket, Entry, Footer, Level, Tail, read_record};
 
-/// A run with the records to check.
+/// A run whose records are to be checked.
 pub(super) struct Records<'a> {
     pub(super) file: &'a str,
     pub(super) bucket: Bucket,
@@ -22,7 +22,7 @@ pub(super) struct Records<'a> {
 }
 
 impl Records<'_> {
-    /// Reads every record, block by block. Returns how many bytes the records have.
+    /// Reads and checks every record of the run, block by block. Adds each problem to `found`. Returns how many bytes were read.
     pub(super) fn check<D: Disk>(&mut self, disk: &mut D, found: &mut Examination) -> u64 {
         let (footer, tail) = (self.footer, self.tail);
         if let Some(what) = self.misplaced() {
@@ -67,14 +67,14 @@ impl Records<'_> {
                 }
             }
         }
-        // Damaged records have no place, so this problem is reported only where the last record is whole.
+        // `before` is the place of the last whole record. A damaged record has no known place, so a `last` after `before` may be right.
         if footer.last.is_some_and(|last| before > last) {
             found.add(Problem::damage(self.file, tail.footer_at, "the footer has another last place"));
         }
         checked
     }
 
-    /// The contradiction between the parts of the footer, if there is one: then the place of a record cannot be told.
+    /// Returns the contradiction between the parts of the footer, if there is one. Then it is unknown where each record is.
     fn misplaced(&self) -> Option<&'static str> {
         let Footer { blocks, entries, .. } = self.footer;
         let mut at = 0_usize;
@@ -92,7 +92,8 @@ impl Records<'_> {
         (!entries.iter().all(inside)).then_some("an entry of the footer points beyond the records")
     }
 
-    /// The record that these bytes must be. All of them belong to it.
+    /// Decodes `bytes` as the record that `entry` of the footer describes, `wanted` bytes long. `Err` says how the record differs from its
+    /// footer or its segment.
     fn record(&mut self, bytes: &[u8], wanted: usize, offset: u64, entry: Entry) -> Result<Task, String> {
         let (task, length) = match read_record(bytes, offset, self.seed, self.names) {
             Ok(read) => read,
@@ -143,7 +144,7 @@ mod tests {
     const SEED: u32 = 9;
     const HOUR_MS: i64 = 3_600_000;
 
-    /// The findings in a run of two records that was written like this.
+    /// Writes a run of two records with these key hashes, changes a copy of its footer, checks the run, and returns the problems.
     fn found(
         key_of: impl Fn(&Naming, &Task) -> KeyHash,
         bucket_index: u64,
@@ -185,7 +186,7 @@ mod tests {
         found.problems
     }
 
-    /// A checksum protects the bytes that were written. This test is about bytes that should not have been written.
+    /// A checksum shows only that the bytes are as they were written. This test is about a footer that was wrong when it was written.
     #[test]
     fn a_footer_that_says_something_else_is_seen() {
         let right = |naming: &Naming, task: &Task| naming.of(task);

@@ -1,4 +1,4 @@
-//! The segments, each looked at separately.
+//! The examination of the segments, each by itself.
 
 use super::examination::{Depth, Examination, SegmentFile, Span};
 use super::problem::Problem;
@@ -14,7 +14,7 @@ use crate::layout::{HEADER_BYTES, segment_file};
 use crate::recovery::{of_kind, read_dead, read_footer, read_listed, read_sections};
 use crate::segment::{Level, Section, SectionKind, SegmentHeader, read_segment_header};
 
-/// The tools and the results that the looks at all segments share.
+/// The tools and the results that the inspections of all segments share.
 pub(super) struct Inspection<'a, D> {
     pub(super) disk: &'a mut D,
     pub(super) seeds: &'a Seeds,
@@ -23,7 +23,7 @@ pub(super) struct Inspection<'a, D> {
     pub(super) found: &'a mut Examination,
 }
 
-/// A segment as an opening knows it.
+/// Describes a segment that an opening has loaded into the catalog.
 pub(super) fn of_memory(segment: &Segment) -> SegmentFile {
     let Segment { generation, bucket, moved, len, records, .. } = *segment;
     SegmentFile {
@@ -46,7 +46,7 @@ fn of_list(listed: Listed) -> SegmentFile {
 }
 
 impl<D: Disk> Inspection<'_, D> {
-    /// Inspects a segment that the checkpoint lists. Every part that can be read is checked.
+    /// Inspects a segment that the checkpoint lists. Checks every part that can be read, and adds each problem to the results.
     pub(super) fn inspect(&mut self, listed: Listed) -> SegmentFile {
         let mut segment = of_list(listed);
         match self.check(listed, &segment.file) {
@@ -57,8 +57,8 @@ impl<D: Disk> Inspection<'_, D> {
         segment
     }
 
-    /// Inspects a segment that no checkpoint lists, so that no bytes of it are known to count. The whole file is checked, if it ends like a
-    /// finished one.
+    /// Inspects a segment if no checkpoint can be loaded. Without a checkpoint, it is unknown how many bytes of the file are valid, so the
+    /// whole file is checked. `None`: the file does not end like a finished segment, or its header is damaged.
     pub(super) fn inspect_unlisted(&mut self, generation: u64) -> Option<SegmentFile> {
         let file = segment_file(generation);
         let len = self.disk.len(&file).ok()?;
@@ -78,7 +78,7 @@ impl<D: Disk> Inspection<'_, D> {
         }
     }
 
-    /// Checks a segment. Returns how many runs it has.
+    /// Checks a segment, and adds problems to the results. Returns how many runs the segment has, or the problem that ended the check.
     fn check(&mut self, listed: Listed, file: &str) -> Result<u64, OpenError> {
         let Listed { generation, bucket, len, records, .. } = listed;
         let (disk, found) = (&mut *self.disk, &mut *self.found);
@@ -108,7 +108,7 @@ impl<D: Disk> Inspection<'_, D> {
                 }
                 Err(error) => {
                     self.found.add(error.into());
-                    // The records of these tombstones cannot be told.
+                    // Without the footer, it is unknown where records begin in this run, so all tombstones of the run are taken as right.
                     starts.extend(
                         dead.iter().filter(|at| section.tail.start <= **at && **at < section.tail.footer_at),
                     );
@@ -125,7 +125,8 @@ impl<D: Disk> Inspection<'_, D> {
         Ok(runs)
     }
 
-    /// The offsets of dead records, of all sections of tombstones that can be read.
+    /// Returns the offsets of dead records from all tombstone sections that can be read. Adds a problem for each section that cannot be
+    /// read.
     fn tombstones(&mut self, file: &str, sections: &[Section], seed: u32) -> Vec<u64> {
         let mut dead = Vec::new();
         for section in of_kind(sections, SectionKind::Tombstones) {

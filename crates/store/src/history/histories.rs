@@ -1,4 +1,4 @@
-//! The histories of all queues.
+//! [`Histories`]: the remembered ended tasks of all queues.
 
 use core::fmt;
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,32 +10,32 @@ use super::history::{Added, History, Oldest};
 use super::limits::HistoryLimits;
 use crate::index::{Cell, Grid, KeyHash, Naming, hash_id, id_of};
 
-/// The last ended tasks of each queue, found by id, by key, and in the order of (queue, seq).
+/// The ended tasks that are remembered. Each is found by its id, by its key, or in the order of (queue, seq).
 ///
-/// An addition costs two hashed look-ups in tables that never stall to grow, and O(log n) in the number of queues. An ended task takes
-/// about 200 bytes.
+/// An addition costs two look-ups in hash tables that grow in small steps, and O(log n) in the number of queues. An ended task takes about
+/// 200 bytes of memory.
 #[derive(Clone)]
 pub(crate) struct Histories {
     numbers: BTreeMap<QueueName, u32>,
-    /// By number.
+    /// The history of each queue, by the number of the queue.
     queues: Vec<History>,
     names: Vec<QueueName>,
     by_id: Grid<IdCell>,
     by_key: Grid<KeyCell>,
     naming: Naming,
     limits: HistoryLimits,
-    /// The limits that owners set for their queues.
+    /// The limits of queues that have a limit of their own.
     own: BTreeMap<QueueName, Retention>,
-    /// Queues by the instant at which each forgets a task next.
+    /// The queues with ended tasks, each with the instant at which its oldest task becomes too old.
     by_age: BTreeSet<(Timestamp, u32)>,
-    /// Queues by the end of the oldest task of each.
+    /// The queues with ended tasks, each with the instant at which its oldest task ended.
     by_end: BTreeSet<(Timestamp, u32)>,
-    /// Numbers of queues without ended tasks.
+    /// Numbers for new queues: their earlier queues have no ended tasks any more.
     free: Vec<u32>,
     len: usize,
 }
 
-/// The end of the task with this id.
+/// The entry of `by_id`: the last end of the task with this id.
 #[derive(Copy, Clone, PartialEq, Debug)]
 struct IdCell {
     id: u64,
@@ -51,7 +51,8 @@ impl Cell for IdCell {
     const EMPTY: Self = Self { id: u64::MAX, seq: u64::MAX, queue: u32::MAX };
 }
 
-/// The last end of a task with a key of its own. Two keys may have one hash: the record says which key it is.
+/// The entry of `by_key`: the last end of a task with a key that the server did not make. Two keys may have one hash, so the record decides
+/// which key the entry is for.
 #[derive(Copy, Clone, PartialEq, Debug)]
 struct KeyCell {
     hash: u64,
@@ -67,7 +68,7 @@ impl Cell for KeyCell {
 }
 
 impl Histories {
-    /// Empty histories. The secret keeps clients from choosing keys that collide.
+    /// Returns empty histories. Keys are hashed with `secret`, so that clients cannot choose keys whose hashes are equal.
     pub(crate) fn new(secret: [u8; 16], limits: HistoryLimits) -> Self {
         Self {
             numbers: BTreeMap::new(),
@@ -85,7 +86,7 @@ impl Histories {
         }
     }
 
-    /// How many ended tasks are remembered.
+    /// Returns how many ended tasks are remembered.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
@@ -94,7 +95,7 @@ impl Histories {
         self.add_as(ended, self.naming.of_ended(ended));
     }
 
-    /// Adds an ended task with a key that the caller has hashed already.
+    /// Adds an ended task, with the hash of its key. Forgets the oldest task of the queue, or of all queues, if a limit is passed.
     pub(crate) fn add_as(&mut self, ended: &Ended, key: KeyHash) {
         let queue = self.number(&ended.queue);
         let before = self.queues[queue as usize].oldest();
@@ -114,7 +115,7 @@ impl Histories {
         }
     }
 
-    /// Sets the limit of an owner for a queue; `None` removes it.
+    /// Sets the queue's own limit; `None` sets the default limit again. Forgets the oldest tasks if there are more than the limit allows.
     pub(crate) fn limit(&mut self, name: &QueueName, limit: Option<Retention>) {
         match limit {
             Some(limit) => drop(self.own.insert(name.clone(), limit)),
@@ -145,7 +146,8 @@ impl Histories {
         self.aged(queue, before);
     }
 
-    /// Updates the orders after the oldest task of a queue may have changed. A queue without ended tasks is not kept.
+    /// Updates `by_age` and `by_end` if the oldest task of the queue is not `before` any more. Frees the number of a queue without ended
+    /// tasks.
     fn aged(&mut self, queue: u32, before: Option<Oldest>) {
         let now = self.queues[queue as usize].oldest();
         if now != before {
@@ -166,7 +168,7 @@ impl Histories {
     }
 
     fn number(&mut self, queue: &QueueName) -> u32 {
-        // Not `entry`: it would copy the name each time.
+        // `entry` is not used, because it would copy the name on each call.
         if let Some(known) = self.numbers.get(queue) {
             return *known;
         }
@@ -194,7 +196,7 @@ impl Histories {
             Some(cell) => *cell = IdCell { id, seq: seq.0, queue },
             None => self.by_id.insert(IdCell { id, seq: seq.0, queue }),
         }
-        // A key that the server made of the id needs no entry: the id finds the task.
+        // A key that the server made from the id needs no entry, because the id finds the task.
         let KeyHash(hash) = key;
         if key == KeyHash::MADE {
             return;
@@ -217,7 +219,7 @@ impl Histories {
         self.by_key.remove(hash, |cell| cell.hash == hash && cell.seq == seq.0);
     }
 
-    /// The change that ended the task with this id.
+    /// Returns the change that ended the task with this id, if the task is remembered.
     pub(crate) fn seq_of(&self, id: u64) -> Option<Seq> {
         self.cell_of(id).map(|cell| Seq(cell.seq))
     }
@@ -231,7 +233,7 @@ impl Histories {
         self.by_id.candidates(hash_id(id)).find(|cell| cell.id == id)
     }
 
-    /// The last task with this key that ended.
+    /// Returns the task with this key that ended last, if the task is remembered.
     pub(crate) fn by_key(&self, queue: &QueueName, key: &Key) -> Option<&Ended> {
         let history = &self.queues[*self.numbers.get(queue)? as usize];
         let KeyHash(hash) = self.naming.hash(queue, key);
@@ -242,7 +244,7 @@ impl Histories {
         own.into_iter().chain(made).max_by_key(|ended| ended.seq)
     }
 
-    /// The ended tasks in the order of (queue, seq), strictly after `after`.
+    /// Returns the ended tasks in the order of (queue, seq), strictly after `after`.
     pub(crate) fn after(&self, after: Option<&(QueueName, Seq)>) -> impl Iterator<Item = &Ended> {
         let start = match after {
             None => Bound::Unbounded,
@@ -259,7 +261,7 @@ impl Histories {
 }
 
 impl PartialEq for Histories {
-    /// Compares the ended tasks, in whatever order they came in.
+    /// Compares the ended tasks. The order in which they were added makes no difference.
     fn eq(&self, other: &Self) -> bool {
         self.after(None).eq(other.after(None))
     }
@@ -354,7 +356,7 @@ mod tests {
         assert_eq!((histories.len(), histories.numbers.len()), (2, 2));
         assert_eq!(last(&histories, &records[1]), None);
         assert_eq!(last(&histories, &records[2]), Some(3));
-        // A number is used again, and the tasks of its earlier queue are not found under it.
+        // Queue `d` gets the number of an earlier queue, and the tasks of the earlier queue are not found under this number.
         histories.add(&aged(5, "d", 130));
         assert_eq!((last(&histories, &aged(5, "d", 130)), histories.queues.len()), (Some(5), 3));
         assert_eq!(histories.by_id(2), None);
@@ -396,7 +398,7 @@ mod tests {
         assert_eq!(left, [3, 4, 5]);
     }
 
-    /// Compares with the simplest structure that has the same content.
+    /// Compares the histories with a simple model: a sorted set with the same tasks.
     #[test]
     fn it_knows_what_a_sorted_set_knows() {
         let (mut histories, mut state) = (Histories::new([1; 16], HistoryLimits::last(20)), 9_u64);
@@ -404,7 +406,7 @@ mod tests {
         for step in 0..4_000_u64 {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let (queue, key) = (format!("q{}", state >> 62), format!("k{}", (state >> 40) % 30));
-            // Mostly rising, as changes are, and sometimes an old one.
+            // Most numbers rise, as the numbers of changes do. Some are numbers of old changes.
             let seq = if step % 7 == 0 { 1 + (state >> 20) % (step + 1) } else { step + 1 };
             if model.iter().any(|known| known.0 == seq) {
                 continue;

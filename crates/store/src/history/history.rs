@@ -1,38 +1,38 @@
-//! The ended tasks of one queue that are remembered.
+//! [`History`]: the remembered ended tasks of one queue.
 
 use std::collections::VecDeque;
 
 use tickwheel_engine::{Ended, Retention, Seq, Timestamp};
 
-/// The last tasks of one queue that ended, at most `max` of them: those with the highest `seq`.
+/// The ended tasks of one queue with the highest `seq`, at most `max` of them.
 ///
-/// As long as no caller takes records out, the content depends only on the set of records that were added, never on their order or on
-/// repetitions. The condition is that each change and each id ends one task. Recovery counts on this: it may add records again that a
-/// checkpoint has already.
+/// If no caller takes records out, the content depends only on the set of records that were added. The order of the additions, and repeated
+/// additions, make no difference. The condition is that each change and each id ends at most one task. Recovery relies on this: it may add
+/// records that a checkpoint already has.
 ///
-/// An addition of the newest record costs O(1), and all additions are of this kind except those of a recovery. A look-up costs O(log n).
+/// An addition of the newest record costs O(1). Only a recovery adds other records. A look-up costs O(log n).
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct History {
-    /// In the order of their ends.
+    /// The records, in rising order of `seq`.
     ended: VecDeque<Ended>,
     max: usize,
     pub(super) keep_ms: u64,
 }
 
-/// The oldest ended task of a queue.
+/// The times of the task with the lowest `seq` of a queue.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct Oldest {
     pub(super) ended_at: Timestamp,
-    /// The instant at which it is forgotten, unless newer ones push it out before.
+    /// The instant at which the task becomes too old. Newer tasks may push it out before.
     pub(super) forgotten_at: Timestamp,
 }
 
 /// The result of an addition.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Added {
-    /// The record is remembered. If there were too many, this other one is forgotten for it.
+    /// The record was added. `Some`: the history was full, and this oldest record was taken out.
     Kept(Option<Ended>),
-    /// Nothing changed: the record was there already, or is older than all remembered ones.
+    /// Nothing changed: the record is in the history already, or the history is full and the record is older than all others.
     Nothing,
 }
 
@@ -43,23 +43,23 @@ impl History {
         history
     }
 
-    /// Sets the limit. The caller takes the records beyond it out with [`pop_beyond`](Self::pop_beyond).
+    /// Sets the limit, and takes no record out. The caller takes out the records beyond it with [`pop_beyond`](Self::pop_beyond).
     pub(super) fn set_limit(&mut self, limit: Retention) {
         self.max = usize::try_from(limit.keys).unwrap_or(usize::MAX);
         self.keep_ms = limit.keep_ms;
     }
 
-    /// Takes out the oldest, if there are too many.
+    /// Takes the oldest record out if there are more than `max` records.
     pub(super) fn pop_beyond(&mut self) -> Option<Ended> {
         if self.ended.len() > self.max { self.ended.pop_front() } else { None }
     }
 
-    /// Takes out the oldest.
+    /// Takes the oldest record out.
     pub(super) fn pop_first(&mut self) -> Option<Ended> {
         self.ended.pop_front()
     }
 
-    /// The end of the oldest, and the instant at which it is forgotten.
+    /// Returns the times of the oldest record; `None` if there is no record.
     pub(super) fn oldest(&self) -> Option<Oldest> {
         let of = |ended: &Ended| Oldest {
             ended_at: ended.at,
@@ -92,7 +92,7 @@ impl History {
         self.ended.get(self.find(seq).ok()?)
     }
 
-    /// The ended tasks in the order of their ends, strictly after `seq`.
+    /// Returns the ended tasks with a `seq` above this one, in rising order of `seq`.
     pub(super) fn after(&self, seq: Seq) -> impl Iterator<Item = &Ended> {
         let from = self.ended.partition_point(|ended| ended.seq <= seq);
         self.ended.range(from..)

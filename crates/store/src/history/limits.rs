@@ -1,19 +1,19 @@
-//! Limits of how many ended tasks are remembered, and how long.
+//! [`HistoryLimits`]: how many ended tasks are remembered, and for how long.
 
 use tickwheel_engine::Retention;
 
-/// Limits of how many ended tasks are remembered, and how long. Tasks beyond any limit are forgotten. In a queue the oldest go first. Of
-/// all queues together the tasks that ended first go first, whatever the owners of the queues set.
+/// How many ended tasks are remembered, and for how long. Tasks beyond any limit are forgotten. In a queue, the oldest tasks go first. If
+/// there are too many tasks in all queues together, the tasks that ended first go first, even from a queue with its own limit.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct HistoryLimits {
-    /// The limit of each queue, unless its owner set another one.
+    /// The limit of each queue that has no limit of its own.
     pub queue: Retention,
-    /// The limit of ended tasks of all queues together.
+    /// The most ended tasks that are remembered of all queues together.
     pub total: usize,
 }
 
 impl HistoryLimits {
-    /// Remembers for ever, and this many ended tasks of each queue.
+    /// Returns limits of this many ended tasks for each queue, with no limit on their age and none for all queues together.
     #[must_use]
     pub fn last(per_queue: usize) -> Self {
         let queue = Retention { keep_ms: u64::MAX, keys: per_queue as u64 };
@@ -22,7 +22,8 @@ impl HistoryLimits {
 }
 
 impl Default for HistoryLimits {
-    /// 24 hours and 100,000 tasks of each queue, 250,000 of all queues: each takes about 200 bytes of memory, and is in each checkpoint.
+    /// Returns the default limits: 24 hours and 100,000 tasks for each queue, and 250,000 tasks for all queues together. Each task takes
+    /// about 200 bytes of memory, and is written to each checkpoint.
     fn default() -> Self {
         Self { queue: Retention { keep_ms: 86_400_000, keys: 100_000 }, total: 250_000 }
     }

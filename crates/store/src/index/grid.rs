@@ -1,25 +1,27 @@
-//! [`Grid`]: a hash table that never stalls to grow.
+//! [`Grid`]: a hash table that grows in small steps.
 
 use core::fmt;
 
-/// A small entry that knows its own hash.
+/// A small entry of a [`Grid`], which computes its own hash.
 pub(crate) trait Cell: Copy + PartialEq + fmt::Debug {
-    /// Equal for equal keys, and evenly spread. The upper bits choose the table, the others the place in it.
+    /// Returns the hash: equal for equal keys, and evenly spread. The upper 10 bits choose the table, the next 32 bits the home in the
+    /// table.
     fn hash(&self) -> u64;
-    /// The value of an empty place. No entry equals it.
+    /// The value of an empty place. No entry may have this value.
     const EMPTY: Self;
 }
 
-/// Upper bits of a hash that choose the table.
+/// How many upper bits of a hash choose the table.
 const TABLE_BITS: u32 = 10;
 
 /// A set of entries, found by their hash, in 1,024 tables that grow one at a time.
 ///
-/// An insertion at 10 million entries moves at most some 20,000 of them, now and then, where one table would move all. Each table
-/// is open-addressed with linear probing, between 5/8 and 4/5 full, so an entry takes about 1.4 times its size. A removal
-/// moves entries back and leaves no trace, so a look-up's cost does not depend on the past: some 10 neighbouring entries.
+/// At 10 million entries, an insertion sometimes moves the entries of one table, at most about 20,000. A single table would move all of
+/// them. Each table is open-addressed with linear probing. A table that only grows is between 5/8 and 4/5 full, so an entry takes about 1.4
+/// times its size. A removal closes the gap that it makes, so the cost of a look-up does not depend on earlier removals: about 10
+/// neighbouring entries are read.
 ///
-/// The grid is a multiset: several entries may have one hash, and the caller tells them apart.
+/// Several entries may have one hash. The caller decides which of these entries is the right one.
 #[derive(Clone, PartialEq)]
 pub(crate) struct Grid<C> {
     tables: Vec<Table<C>>,
@@ -41,7 +43,7 @@ impl<C: Cell> Grid<C> {
         self.len
     }
 
-    /// Makes space for `more` entries, evenly spread.
+    /// Makes space for `more` entries, if their hashes are evenly spread.
     pub(crate) fn reserve(&mut self, more: u64) {
         let each = usize::try_from(more >> TABLE_BITS).expect("as many as memory has space for");
         for table in &mut self.tables {
@@ -56,8 +58,8 @@ impl<C: Cell> Grid<C> {
         (hash >> (u64::BITS - TABLE_BITS)) as usize
     }
 
-    /// Fetches the memory that a look-up of this hash will read. Several of these in a row wait for memory together, where look-ups wait
-    /// one after the other.
+    /// Reads the first place that a look-up of this hash will read, so that the place is in the processor's cache. Several of these calls
+    /// in a row wait for memory at the same time. Several look-ups in a row wait one after another.
     pub(crate) fn touch(&self, hash: u64) {
         let table = &self.tables[Self::table_of(hash)];
         if !table.places.is_empty() {
@@ -65,13 +67,13 @@ impl<C: Cell> Grid<C> {
         }
     }
 
-    /// The entries with this hash, among some others.
+    /// Returns all entries with this hash, and possibly some with other hashes.
     pub(crate) fn candidates(&self, hash: u64) -> impl Iterator<Item = &C> {
         let table = &self.tables[Self::table_of(hash)];
         table.from(hash).map(|at| &table.places[at])
     }
 
-    /// The entry for which `is` holds, among those with this hash.
+    /// Returns the first of the [`candidates`](Self::candidates) of this hash for which `is` holds.
     pub(crate) fn find_mut(&mut self, hash: u64, is: impl Fn(&C) -> bool) -> Option<&mut C> {
         let table = &mut self.tables[Self::table_of(hash)];
         let at = table.from(hash).find(|&at| is(&table.places[at]))?;
@@ -81,7 +83,7 @@ impl<C: Cell> Grid<C> {
     pub(crate) fn insert(&mut self, cell: C) {
         debug_assert_ne!(cell, C::EMPTY, "the empty value was to be kept");
         let table = &mut self.tables[Self::table_of(cell.hash())];
-        // Above four fifths probing gets long.
+        // In a table that is more than 4/5 full, a look-up reads many places.
         if (table.len + 1) * 5 > table.places.len() * 4 {
             table.grow();
         }
@@ -90,7 +92,7 @@ impl<C: Cell> Grid<C> {
         self.len += 1;
     }
 
-    /// Takes out the entry for which `is` holds, among those with this hash.
+    /// Takes out the first of the [`candidates`](Self::candidates) of this hash for which `is` holds, and returns it.
     pub(crate) fn remove(&mut self, hash: u64, is: impl Fn(&C) -> bool) -> Option<C> {
         let table = &mut self.tables[Self::table_of(hash)];
         let at = table.from(hash).find(|&at| is(&table.places[at]))?;
@@ -101,13 +103,13 @@ impl<C: Cell> Grid<C> {
 }
 
 impl<C: Cell> Table<C> {
-    /// Where an entry with this hash would stand if no other entry were in its way.
+    /// Returns the place of an entry with this hash if no other entry is in the way.
     fn home(&self, hash: u64) -> usize {
         let low = (hash << TABLE_BITS) >> 32;
         ((low * self.places.len() as u64) >> 32) as usize
     }
 
-    /// The places in use from this hash's home on, up to the first empty one.
+    /// Returns the used places from the home of this hash on, up to the first empty place.
     fn from(&self, hash: u64) -> impl Iterator<Item = usize> {
         let len = self.places.len();
         let home = if len == 0 { 0 } else { self.home(hash) };
@@ -126,7 +128,7 @@ impl<C: Cell> Table<C> {
         if at + 1 == self.places.len() { 0 } else { at + 1 }
     }
 
-    /// Empties a place and moves back those that stand behind it only because it was taken.
+    /// Empties a place, and moves back the entries that stand behind it only because it was taken. Makes a nearly empty table smaller.
     fn take(&mut self, at: usize) -> C {
         let removed = core::mem::replace(&mut self.places[at], C::EMPTY);
         self.len -= 1;
@@ -134,7 +136,7 @@ impl<C: Cell> Table<C> {
         let (mut hole, mut next) = (at, self.after(at));
         while self.places[next] != C::EMPTY {
             let home = self.home(self.places[next].hash());
-            // How far it stands from its home, and how far the hole does.
+            // The distance of a place from the home of the entry in `next`.
             let distance = |to: usize| if to >= home { to - home } else { to + len - home };
             if distance(hole) < distance(next) {
                 self.places[hole] = core::mem::replace(&mut self.places[next], C::EMPTY);
@@ -171,7 +173,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    /// Few hashes, so that entries meet, wrap around and are moved back.
+    /// Entries with few different hashes, so that they meet, wrap around the end of a table, and are moved back.
     #[derive(Copy, Clone, PartialEq, Debug)]
     struct Crowded(u64);
 

@@ -1,31 +1,31 @@
-//! By id.
+//! [`Ids`]: where the record of each live task is, by the task's id.
 
 use super::grid::{Cell, Grid};
 
 /// The place of a record in a segment.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct Spot {
-    /// Which segment, as the catalog counts them.
+    /// The slot of the segment in the catalog. It is not the segment's generation.
     pub(crate) segment: u32,
-    /// The record's first byte in the file.
+    /// The offset of the record's first byte in the file (bytes).
     pub(crate) offset: u64,
 }
 
 /// Where the record of a live task is.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Whereabouts {
-    /// In memory, and in the log: the slot it has in the memtable.
+    /// In the memtable, in the slot with this number.
     Memtable(u32),
-    /// In a segment.
+    /// In a segment, at this place.
     Far(Spot),
 }
 
-/// The upper bits of a packed place: all ones for a record in the memtable, else the segment.
+/// How many upper bits of a packed place are for the segment. All of them are ones for a record in the memtable.
 const SEGMENT_BITS: u32 = 20;
 const OFFSET_BITS: u32 = 64 - SEGMENT_BITS;
 const MEMTABLE: u64 = (1 << SEGMENT_BITS) - 1;
 
-/// Segments are numbered below this.
+/// The slot of a segment is always below this number.
 pub(crate) const SEGMENTS_MAX: u32 = MEMTABLE as u32;
 
 impl Whereabouts {
@@ -49,7 +49,7 @@ impl Whereabouts {
     }
 }
 
-/// Where each live task's record is: 16 bytes for each, about 23 with the space between.
+/// Where the record of each live task is. An entry has 16 bytes, and takes about 23 bytes of memory with the empty places between.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Ids {
     grid: Grid<IdCell>,
@@ -69,7 +69,7 @@ impl Cell for IdCell {
     const EMPTY: Self = Self { id: u64::MAX, at: u64::MAX };
 }
 
-/// Ids are the server's own numbers, so no client can choose them to collide: a plain mixer is enough.
+/// Returns the hash of an id. The server chooses the ids, so no client can choose ids that collide, and a simple mixing is enough.
 pub(crate) fn hash_id(id: u64) -> u64 {
     let mixed = (id ^ (id >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9)
@@ -80,7 +80,7 @@ impl Ids {
         Self { grid: Grid::new() }
     }
 
-    /// Makes space for `more` tasks.
+    /// Makes space in the table for `more` tasks.
     pub(crate) fn reserve(&mut self, more: u64) {
         self.grid.reserve(more);
     }
@@ -89,7 +89,7 @@ impl Ids {
         self.grid.len()
     }
 
-    /// Fetches what a look-up will read, see [`Grid::touch`].
+    /// Fetches the memory that a look-up of this id will read, see [`Grid::touch`].
     pub(crate) fn touch(&self, id: u64) {
         self.grid.touch(hash_id(id));
     }
@@ -99,7 +99,7 @@ impl Ids {
         Some(Whereabouts::unpack(cell.at))
     }
 
-    /// Says where a task's record is from now on. Returns where it was.
+    /// Sets where a task's record is. Returns where the record was; `None` if the task was not in the index.
     pub(crate) fn set(&mut self, id: u64, at: Whereabouts) -> Option<Whereabouts> {
         let packed = at.pack();
         match self.grid.find_mut(hash_id(id), |cell| cell.id == id) {
@@ -111,13 +111,13 @@ impl Ids {
         }
     }
 
-    /// Adds a task that is not in the index yet: says where its record is.
+    /// Adds a task that is not in the index yet, with the place of its record.
     pub(crate) fn add(&mut self, id: u64, at: Whereabouts) {
         debug_assert!(self.get(id).is_none(), "task {id} is there already");
         self.grid.insert(IdCell { id, at: at.pack() });
     }
 
-    /// Changes where a task's record is, if `change` returns a new place for the old one. Returns whether it did.
+    /// Passes the place of a task's record to `change`, and sets the place that `change` returns. Returns whether a place was set.
     pub(crate) fn change(
         &mut self,
         id: u64,

@@ -1,4 +1,4 @@
-//! By key.
+//! [`Keys`]: which tasks may have a key.
 
 use core::hash::Hasher;
 
@@ -7,11 +7,10 @@ use tickwheel_engine::{Ended, Key, QueueName, Task};
 
 use super::grid::{Cell, Grid};
 
-/// The hash of a queue and a key, keyed with the directory's secret, so that no client can choose keys that collide. The hash says which
-/// tasks may have the key; the record of a task says whether the task has it.
+/// The hash of a queue and a key. The directory's secret is the key of the hash function, so that no client can choose keys that collide.
+/// The hash finds the tasks that may have the key. The record of a task decides whether the task has it.
 ///
-/// 0 stands for a key that the server made, the decimal form of the task's id, and for one that leads to another task by now. Such a task
-/// is found by its id.
+/// 0 is for a task that only its id finds: the server made the task's key from its id, or the key leads to another task now.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct KeyHash(pub(crate) u64);
 
@@ -19,7 +18,7 @@ impl KeyHash {
     pub(crate) const MADE: Self = Self(0);
 }
 
-/// Hashes keys.
+/// Hashes keys with the directory's secret.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct Naming {
     secret: [u8; 16],
@@ -30,17 +29,17 @@ impl Naming {
         Self { secret }
     }
 
-    /// The hash under which a task stands in the index.
+    /// Returns the hash under which the task is in [`Keys`]; [`KeyHash::MADE`] if only its id finds it.
     pub(crate) fn of(&self, task: &Task) -> KeyHash {
         if task.is_keyed() { self.of_key(task.id, &task.queue, &task.key) } else { KeyHash::MADE }
     }
 
-    /// The hash under which a task stands there as long as its key leads to it.
+    /// Returns the hash under which the task is in [`Keys`] while its key leads to it; [`KeyHash::MADE`] if the server made the key.
     pub(crate) fn of_keyed(&self, task: &Task) -> KeyHash {
         self.of_key(task.id, &task.queue, &task.key)
     }
 
-    /// The hash under which a task that ended stood there.
+    /// Returns the hash of an ended task's key; [`KeyHash::MADE`] if the server made the key.
     pub(crate) fn of_ended(&self, ended: &Ended) -> KeyHash {
         self.of_key(ended.id, &ended.queue, &ended.key)
     }
@@ -49,10 +48,10 @@ impl Naming {
         if id_of(key) == Some(id) { KeyHash::MADE } else { self.hash(queue, key) }
     }
 
-    /// The hash of a key that the server did not make.
+    /// Returns the hash of a key that the server did not make. The hash is never 0.
     pub(crate) fn hash(&self, queue: &QueueName, key: &Key) -> KeyHash {
         let mut hasher = SipHasher13::new_with_key(&self.secret);
-        // Apart from the hashes that the same secret keys elsewhere.
+        // The prefix makes the hash differ from the other hashes that have the same secret as their key.
         hasher.write(b"tickwheel keys ");
         hasher.write(queue.as_str().as_bytes());
         hasher.write_u8(0);
@@ -61,20 +60,21 @@ impl Naming {
     }
 }
 
-/// The id if this key is the decimal form of an id.
+/// Returns the id of which the key is the plain decimal form, if there is such an id.
 pub(crate) fn id_of(key: &Key) -> Option<u64> {
     let text = key.as_str();
     let plain = text.len() <= 20 && !text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit());
     if plain { text.parse().ok() } else { None }
 }
 
-/// Which tasks may have a key: 12 bytes for each task with a key of its own, about 17 with the space between.
+/// Which tasks may have a key. There is an entry for each task with a key that the server did not make. An entry has 12 bytes, and takes
+/// about 17 bytes of memory with the empty places between.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Keys {
     grid: Grid<KeyCell>,
 }
 
-/// The upper half of the hash, and the id in two halves: so it is 12 bytes long, not 16.
+/// The upper half of the hash, and the id in two halves. With two halves, an entry is 12 bytes long, not 16.
 #[derive(Copy, Clone, PartialEq, Debug)]
 struct KeyCell {
     hash: u32,
@@ -93,7 +93,7 @@ impl KeyCell {
 
 impl Cell for KeyCell {
     fn hash(&self) -> u64 {
-        // The place in a table comes from what is left of 32 bits, times an odd number to fill the lower ones.
+        // The grid uses the upper 42 bits of a hash, and the entry has only 32 bits. The product with an odd number gives the other bits.
         u64::from(self.hash) << 32 | u64::from(self.hash.wrapping_mul(0x9e37_79b1))
     }
 
@@ -105,12 +105,12 @@ impl Keys {
         Self { grid: Grid::new() }
     }
 
-    /// Makes space for `more` tasks.
+    /// Makes space in the table for `more` tasks.
     pub(crate) fn reserve(&mut self, more: u64) {
         self.grid.reserve(more);
     }
 
-    /// Fetches the memory that a look-up will read, see [`Grid::touch`].
+    /// Fetches the memory that a look-up of this hash will read, see [`Grid::touch`].
     pub(crate) fn touch(&self, hash: KeyHash) {
         self.grid.touch(KeyCell::new(hash, 0).hash());
     }
@@ -125,7 +125,7 @@ impl Keys {
         self.grid.remove(cell.hash(), |other| *other == cell);
     }
 
-    /// The ids of the tasks that may have the key, the youngest first.
+    /// Returns the ids of the tasks that may have the key, the highest id first.
     pub(crate) fn candidates(&self, hash: KeyHash) -> Vec<u64> {
         let wanted = KeyCell::new(hash, 0);
         let cells = self.grid.candidates(wanted.hash()).filter(|cell| cell.hash == wanted.hash);

@@ -1,4 +1,4 @@
-//! Where a task's record is, by the task's id and by its key. Both live in memory and cost little for each task.
+//! The indexes of the live tasks: the place of a task's record by the task's id, and the ids by a key. Both indexes are in memory.
 
 mod grid;
 mod ids;

@@ -1,4 +1,4 @@
-//! The suite of every store. A store's tests call [`volatile`] or [`durable`]; a panic tells what does not hold.
+//! The checks that every store has to pass. The tests of a store call [`volatile`] or [`durable`]. A failed check panics with the reason.
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use tickwheel_engine::{
     StoredLease, Task, TaskEffect, Timestamp, Wanted,
 };
 
-/// How a store under test is to be set up.
+/// The settings of a store under test.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// The secret that `Acquired` must hand on.
+    /// The secret that the `Acquired` reply must have.
     pub secret: [u8; 16],
-    /// Ended tasks remembered for each queue.
+    /// The number of ended tasks that are remembered for each queue.
     pub history_per_queue: usize,
-    /// Entries in one page of what a new owner is told.
+    /// Entries in one page of the `Acquired` reply to a new owner.
     pub acquired_page: usize,
 }
 
@@ -30,20 +30,20 @@ impl Default for Setup {
     }
 }
 
-/// A maker of durable stores.
+/// Makes durable stores.
 pub trait Maker {
-    /// The store that it makes.
+    /// The type of the stores.
     type Store: ShardStore;
-    /// A store in a new place.
+    /// Makes an empty store in a new place.
     fn create(&mut self, setup: &Setup) -> Self::Store;
-    /// Drops the store and opens its place again.
+    /// Drops the store, and opens a store in the same place again.
     fn reopen(&mut self, setup: &Setup, store: Self::Store) -> Self::Store;
 }
 
-/// Runs what holds for every store; `make` gives a new one.
+/// Runs the checks that hold for every store. `make` returns a new, empty store for each check.
 ///
 /// # Panics
-/// If something does not hold.
+/// If a check fails.
 pub fn volatile<S: ShardStore>(make: impl Fn(&Setup) -> S) {
     let checks: [fn(Owner<S>); 15] = [
         a_new_shard_is_empty,
@@ -67,10 +67,10 @@ pub fn volatile<S: ShardStore>(make: impl Fn(&Setup) -> S) {
     }
 }
 
-/// Runs what holds for every store, and that it holds after the store was opened again.
+/// Runs the checks of [`volatile`], and checks that a store has the same content after it was opened again.
 ///
 /// # Panics
-/// If something does not hold.
+/// If a check fails.
 pub fn durable<M: Maker>(maker: &mut M) {
     {
         let maker = std::cell::RefCell::new(&mut *maker);
@@ -81,10 +81,10 @@ pub fn durable<M: Maker>(maker: &mut M) {
     }
 }
 
-/// A task with plain members, for tests.
+/// Returns a task with simple values, for tests.
 ///
 /// # Panics
-/// If a name is none or `due_ms` is negative.
+/// If `queue` or `key` is not valid, or if `due_ms` is negative.
 #[must_use]
 pub fn sample_task(id: u64, seq: u64, queue: &str, key: &str, due_ms: i64) -> Task {
     Task {
@@ -122,14 +122,14 @@ fn by_key(queue: &str, key: &str) -> Wanted {
     Wanted::Key(queue_name(queue), Key::new(key).expect("a key"))
 }
 
-/// All that a store on a disk has, read through the seam, as a table that can be compared. `history_per_queue` is what the store
-/// was opened with.
+/// Returns the whole content of a store on a disk, as a table that can be compared. Checks the due histograms of the store too.
+/// `history_per_queue` is the number with which the store was opened.
 ///
 /// # Errors
-/// Why the store could not read it.
+/// The store's reason, if the store cannot read its tasks.
 ///
 /// # Panics
-/// If the store answers something else, or nothing.
+/// If the store gives another kind of answer, or none, or if its number of tasks or a due histogram is wrong.
 pub fn contents<D: Disk, I: Io<D>>(
     store: &mut DiskStore<D, I>,
     history_per_queue: usize,
@@ -137,7 +137,7 @@ pub fn contents<D: Disk, I: Io<D>>(
     let mut table = Table::new([0; 16], history_per_queue);
     let mut after = DueKey::START;
     loop {
-        // Pages of an odd size, so that their edges fall anywhere.
+        // The size of a page is an unusual number, so that pages end at many different tasks.
         match ask(store, u64::MAX, Request::ScanDue { after, until: Timestamp::MAX, max: 37 }) {
             Reply::Page(page) => {
                 for task in page.tasks {
@@ -163,7 +163,7 @@ pub fn contents<D: Disk, I: Io<D>>(
     Ok(table)
 }
 
-/// The counts that a due histogram should have.
+/// Counts the tasks of the table as a due histogram should count them.
 fn by_hand(table: &Table, histogram: &DueHistogram) -> Vec<u64> {
     let mut counts = vec![0; histogram.grid.buckets()];
     for task in table.tasks_from(0).filter(|task| task.dead().is_none()) {
@@ -175,13 +175,13 @@ fn by_hand(table: &Table, histogram: &DueHistogram) -> Vec<u64> {
     counts
 }
 
-/// All parts of a due histogram.
+/// Asks for all parts of a due histogram. Returns the sums of the counts.
 ///
 /// # Errors
-/// Why the store could not read it.
+/// The store's reason, if the store cannot read its tasks.
 ///
 /// # Panics
-/// If the store answers something else, or comes no further.
+/// If the store gives another kind of answer, or if a part does not come further than the part before.
 pub fn counted<S: ShardStore>(store: &mut S, mut histogram: DueHistogram) -> Result<Vec<u64>, String> {
     let mut all = vec![0; histogram.grid.buckets()];
     loop {
@@ -198,7 +198,7 @@ pub fn counted<S: ShardStore>(store: &mut S, mut histogram: DueHistogram) -> Res
     }
 }
 
-/// Some of what may be asked of a store with these tasks: of all queues and of one, in few buckets and in many.
+/// Returns some due histograms for a store with these tasks: of all queues and of one, in few buckets and in many.
 fn histograms(table: &Table) -> Vec<DueHistogram> {
     let dues = || table.tasks_from(0).map(|task| task.due_at);
     let (Some(first), Some(last)) = (dues().min(), dues().max()) else { return Vec::new() };
@@ -224,7 +224,7 @@ fn histograms(table: &Table) -> Vec<DueHistogram> {
     [None, queue].iter().flat_map(of).collect()
 }
 
-/// The owner of a store in a test: it asks and waits for the answer.
+/// The owner of a store in a test. The owner sends a request and waits for the answer.
 #[derive(Debug)]
 pub struct Owner<S> {
     store: S,
@@ -235,10 +235,10 @@ pub struct Owner<S> {
 }
 
 impl<S: ShardStore> Owner<S> {
-    /// Takes shard 0 of a store.
+    /// Acquires shard 0 of a store, and reads all pages of the answer.
     ///
     /// # Panics
-    /// If it is not to be had.
+    /// If the store refuses, or gives another kind of answer.
     #[must_use]
     pub fn acquire(mut store: S) -> Self {
         let reply = ask(&mut store, 0, Request::Acquire { shard: ShardId::ONLY, wall: at(1_000) });
@@ -258,31 +258,31 @@ impl<S: ShardStore> Owner<S> {
         owner
     }
 
-    /// The store.
+    /// Returns the store.
     pub fn into_store(self) -> S {
         self.store
     }
 
-    /// The next change's number.
+    /// Returns the number of the next change.
     pub fn next_seq(&self) -> u64 {
         self.seq.0 + 1
     }
 
-    /// Asks and waits.
+    /// Sends a request, and waits for the answer.
     pub fn ask(&mut self, request: Request) -> Reply {
         self.asked += 1;
         ask(&mut self.store, self.asked, request)
     }
 
-    /// All parts of a due histogram.
+    /// Asks for all parts of a due histogram. Returns the sums of the counts.
     ///
     /// # Errors
-    /// Why the store could not read it.
+    /// The store's reason, if the store cannot read its tasks.
     pub fn histogram(&mut self, histogram: DueHistogram) -> Result<Vec<u64>, String> {
         counted(&mut self.store, histogram)
     }
 
-    /// Commits effects under the ownership.
+    /// Commits effects under the current ownership. Returns the answer.
     pub fn commit(&mut self, effects: Vec<TaskEffect>) -> Reply {
         self.commit_batch(self.acquired.ownership, Batch { effects, ..Batch::default() })
     }
@@ -341,15 +341,15 @@ impl<S: ShardStore> Owner<S> {
     }
 }
 
-/// Asks a store and polls it until it has answered.
+/// Sends a request to a store, and polls the store until the store has answered.
 ///
 /// # Panics
-/// If it answers something else, or never.
+/// If the store answers another request, answers more than once, or never answers.
 pub fn ask<S: ShardStore>(store: &mut S, id: u64, request: Request) -> Reply {
     let id = RequestId(id);
     store.submit(id, request);
     let mut replies = Vec::new();
-    // A store with a thread answers when the disk has; a hundred million polls are a store that forgot to.
+    // A store with threads answers when the disk is done. A store that has not answered after a hundred million polls never will.
     for _ in 0..100_000_000_u64 {
         store.poll(&mut replies);
         match replies.pop() {
@@ -398,7 +398,7 @@ fn a_newer_record_replaces_and_an_older_one_does_not<S: ShardStore>(mut owner: O
     moved.due_at = at(20);
     let moved = Arc::new(moved);
     owner.done(vec![TaskEffect::Stored { task: Arc::clone(&moved), body_known: true }]);
-    // A batch may carry what is known already, beside something new.
+    // A batch may have an older record of a task beside a new record.
     let other = Arc::new(sample_task(2, owner.next_seq(), "q", "b", 30));
     owner.done(vec![
         TaskEffect::Stored { task: first, body_known: false },
@@ -419,7 +419,7 @@ fn an_ended_task_is_remembered_and_its_key_is_free<S: ShardStore>(mut owner: Own
     let found = owner.find(vec![by_key("q", "a"), Wanted::Id(1), Wanted::Id(2)]);
     assert_eq!(found, [live.clone(), Found::Ended(ended.clone()), live]);
 
-    // One commit ends a task and puts its key again; the order of its effects means nothing.
+    // One commit ends a task and puts a task with the same key. The order of the effects in the batch makes no difference.
     let seq = owner.next_seq();
     let third = Arc::new(sample_task(3, seq + 1, "q", "a", 70));
     let cancelled = Ended { id: 2, seq: Seq(seq), outcome: Outcome::Revoked(LeaseNo(9)), ..ended };
@@ -559,7 +559,7 @@ fn a_filter_sees_one_queue_between_two_instants<S: ShardStore>(mut owner: Owner<
     assert_eq!(ids("q", 10, 20, next.expect("there is more"), 2), (vec![4], None));
 }
 
-/// Gives a task up until `until`.
+/// Makes a task dead, to be forgotten at `until` (ms). `keyless`: the key of the task does not lead to the task any more.
 fn bury(task: &mut Task, until: i64, keyless: bool) {
     let dead = Dead { at: at(100), due_at: task.due_at, why: Death::MaxAttempts, keyless };
     task.extra_mut().dead = Some(dead);
@@ -577,7 +577,7 @@ fn the_dead_stand_apart_and_give_their_key_away<S: ShardStore>(mut owner: Owner<
     assert_eq!(page(&mut owner, true), [Arc::clone(&first)]);
     assert_eq!(page(&mut owner, false), [Arc::clone(&other)]);
     assert_eq!(owner.find(vec![by_key("q", "a")]), [Found::Live(Arc::clone(&first))], "its key leads to it");
-    // Another task gets the key, and dies too; the first one is found by its id alone.
+    // Another task gets the key, and becomes dead too. The first task is found by its id alone.
     let first = owner.change(&first, |task| bury(task, 900, true));
     let second = owner.put(3, "q", "a", 20);
     let found = vec![by_key("q", "a"), Wanted::Id(1)];
@@ -586,7 +586,7 @@ fn the_dead_stand_apart_and_give_their_key_away<S: ShardStore>(mut owner: Owner<
     let second = owner.change(&second, |task| bury(task, 800, false));
     assert_eq!(owner.find(vec![by_key("q", "a")]), [Found::Live(Arc::clone(&second))]);
     assert_eq!(page(&mut owner, true), [Arc::clone(&second), Arc::clone(&first)]);
-    // The older one lives again and has its key back, in the commit in which the younger is forgotten.
+    // The first task lives again and has its key back, in the commit in which the second task is forgotten.
     let seq = owner.next_seq();
     let mut again = Task::clone(&first);
     (again.extra_mut().dead, again.due_at, again.seq) = (None, at(30), Seq(seq));
@@ -658,7 +658,7 @@ fn the_state_of_the_engine_only_grows<S: ShardStore>(mut owner: Owner<S>) {
     assert_eq!(again.acquired.last_wall, at(2_000));
 }
 
-/// A rule: at most `max_in_flight` tasks of this queue are handed out at a time.
+/// Returns a rule: at most `max_in_flight` tasks of this queue are leased at a time.
 #[must_use]
 pub fn sample_rule(queue: &str, max_in_flight: u64) -> RuleEffect {
     let settings = QueueSettings { max_in_flight: Some(max_in_flight), ..QueueSettings::default() };
@@ -666,13 +666,13 @@ pub fn sample_rule(queue: &str, max_in_flight: u64) -> RuleEffect {
     (RuleName::Queue(queue_name(queue)), Some(Arc::new(Rule::Queue(record))))
 }
 
-/// A rule: this job has this value.
+/// Returns a rule: this job has this value.
 #[must_use]
 pub fn sample_job(id: u64, value: &[u8]) -> RuleEffect {
     (RuleName::Job(id), Some(Arc::new(Rule::Job(value.into()))))
 }
 
-/// The rules that stand after these effects.
+/// Returns the rules in these effects, without the effects that remove a rule.
 fn standing(effects: &[RuleEffect]) -> Vec<(RuleName, Arc<Rule>)> {
     let stand = |(name, rule): &RuleEffect| Some((name.clone(), Arc::clone(rule.as_ref()?)));
     effects.iter().filter_map(stand).collect()

@@ -1,4 +1,4 @@
-//! A log file: its header and its uses.
+//! The header of a log file, and the uses of a log file.
 
 use crate::checksum::{Seeds, Use};
 use crate::layout::{HEADER_BYTES, can_rise, header, read_own};
@@ -6,11 +6,11 @@ use crate::layout::{HEADER_BYTES, can_rise, header, read_own};
 const MAGIC: [u8; 8] = *b"TWLOGFIL";
 pub(crate) const FORMAT: u32 = 1;
 
-/// Where the first frame stands: the header has a block of the disk for itself, so that no frame is ever in a block that is
-/// written for another reason.
+/// The offset of the first frame (bytes). The header has a block of the disk for itself, so that a block with frames is written only for
+/// frames.
 pub(crate) const FRAMES_AT: u64 = 4_096;
 
-/// A use of a log file.
+/// One use of a log file. A file may be used several times.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct LogUse {
     /// The generation of the use: not 0, and higher than that of every use before it.
@@ -22,13 +22,15 @@ pub(crate) struct LogUse {
 /// The header of a log file. It is written and synced before the first frame of this use.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct LogHeader {
-    /// The number of this use: the order of the files, and the seed of their frames. Rises with each use of any file.
+    /// The generation of this use. It orders the files, and seeds the checksums of the frames. The generation rises with each use of any
+    /// file.
     pub(crate) generation: u64,
-    /// Bytes of the file.
+    /// The length of the file (bytes).
     pub(crate) len: u64,
-    /// Whether all bytes behind the header were zero when this use began. Otherwise the file has frames of an earlier use.
+    /// Whether all bytes behind the header were zero when this use began. If not, the file may have frames of an earlier use.
     pub(crate) fresh: bool,
-    /// The file that took frames before this one. `None` if there was none, or if a version wrote the header that did not say it.
+    /// The file that took frames before this one. `None` if there was none, or if the version that wrote the header did not store this
+    /// file.
     pub(crate) before: Option<LogUse>,
 }
 
@@ -40,11 +42,11 @@ impl LogHeader {
     }
 }
 
-/// Reads the header of a log file; `Err` has the format if a later version wrote it.
+/// Reads the header of a log file; `Ok(None)` if the header is damaged. `Err` has the format if a later version wrote the header.
 pub(crate) fn read_log_header(bytes: &[u8], seeds: &Seeds) -> Result<Option<LogHeader>, u32> {
     let own = read_own(bytes, MAGIC, FORMAT, seeds.of(Use::LogHeader))?;
     Ok(own.and_then(|[generation, len, fresh, before, number, _]| {
-        // The walk from file to file ends, because generations fall.
+        // Generations have to fall from file to file, so that the walk back from file to file ends.
         let is_possible = can_rise(&[generation, number]) && (before < generation || before == 0);
         let before = (before > 0).then_some(LogUse { generation: before, number });
         is_possible.then_some(LogHeader { generation, len, fresh: fresh != 0, before })
@@ -64,7 +66,7 @@ mod tests {
         }
     }
 
-    /// A file that came before itself would make the walk from file to file endless.
+    /// A file that names itself, or a later file, as the file before it would make the walk back endless.
     #[test]
     fn a_file_before_that_is_not_older_does_not_check_out() {
         let seeds = Seeds::new([4; 16]);

@@ -1,4 +1,4 @@
-//! The files of the log: which file is written, which file is next, and which files are needed no more.
+//! [`Files`]: which log file is written, which file is next, and which files are not needed any more.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,7 +10,8 @@ use crate::io::Call;
 use crate::layout::{SHARD, log_file, log_number, newest_file_unfinished};
 use crate::newest::Newest;
 
-/// A file that a recovery would read, or that the header of such a file names as the one before it.
+/// A log file that takes no new frames and is still needed: a recovery would read it, or the header of a needed file names it as the file
+/// before.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Kept {
     pub(crate) name: Arc<str>,
@@ -18,30 +19,30 @@ pub(crate) struct Kept {
     pub(crate) generation: u64,
 }
 
-/// A file with nothing that is needed.
+/// A log file whose content is not needed. It can be used again or removed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Spare {
     pub(crate) name: Arc<str>,
     pub(crate) len: u64,
 }
 
-/// Where a frame goes.
+/// The place of a frame.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct FrameOffset {
     pub(crate) file: Arc<str>,
     pub(crate) offset: u64,
     pub(crate) generation: u64,
-    /// Bytes of the file.
+    /// The length of the file (bytes).
     pub(crate) len: u64,
 }
 
-/// A file with a header of its own use.
+/// A log file and its current use: the current file, the next file, or a file that is being prepared.
 #[derive(Clone, Debug)]
 struct Ready {
     name: Arc<str>,
     len: u64,
     generation: u64,
-    /// Where the next frame goes.
+    /// The offset at which the next frame goes (bytes).
     used: u64,
     /// The file that took frames before this one, as its header says.
     before: Option<LogUse>,
@@ -53,28 +54,29 @@ impl Ready {
     }
 }
 
-/// A file on its way to be the next one.
+/// A file that is being prepared as the next one.
 #[derive(Clone, Debug)]
 struct Preparing {
     file: Ready,
-    /// Up to where the file is zero; `None` for a spare, which is as long as it has to be.
+    /// The offset up to which the file is zero (bytes); `None` for a spare, which is long enough already.
     zeroed: Option<u64>,
     stage: Stage,
-    /// The next file, if it was too small. The note may name it, so it becomes a spare only when the note names this file.
+    /// The earlier next file, if it was too small. The note may name this small file, so it becomes a spare only when the note names the
+    /// larger file.
     too_small: Option<Ready>,
 }
 
-/// How far the preparation of a file has come, by the calls that were handed out.
+/// The stage of a preparation: which calls were handed out last.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 enum Stage {
     Filling,
-    /// The header, and its sync.
+    /// The calls that write the header and sync it.
     Header,
-    /// The note that this file is the newest.
+    /// The calls that write the note, which names this file as the newest.
     Note,
 }
 
-/// How far the log has come.
+/// The numbers that the log has reached.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct Progress {
     /// The last generation that was given out.
@@ -87,23 +89,24 @@ pub(crate) struct Progress {
     pub(crate) newest: Option<LogUse>,
 }
 
-/// How large the files are, and how many stay without use.
+/// How large the log files are, and how many spares are kept.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct Sizes {
-    /// Bytes of a file.
+    /// The usual length of a log file (bytes).
     pub(crate) file_bytes: u64,
-    /// Spares that are kept; more are removed.
+    /// The most spares that are kept. More spares are removed.
     pub(crate) spares_max: usize,
 }
 
-/// The files of one shard's log, as its owner knows them.
+/// The files of one shard's log.
 ///
-/// `Files` says which calls are to be made and is told when they are done; it makes none itself. Life of a file: made and filled with
-/// zeroes in bounded steps, or a spare → *next*, with a header that is synced and a note that it is the newest → *current*, taking frames →
-/// *kept*, until a durable checkpoint begins in a later file → spare again, or removed.
+/// `Files` says which calls are to be made, and is told when they are done. `Files` makes no calls itself. A file goes through these
+/// stages: made and filled with zeroes in bounded steps, or taken from the spares → *next*, with a header that is synced and a note that
+/// names the file as the newest → *current*, taking frames → *kept*, until a durable checkpoint begins in a later file → spare again, or
+/// removed.
 ///
-/// The header of each file names the file that takes frames before it. So no file becomes a spare while the header of a file that a
-/// recovery may need names it: a checkpoint that begins in a later file needs neither of the two.
+/// The header of each file names the file that took frames before it. A recovery walks back from file to file, and ends at the file in
+/// which the checkpoint begins. So a file becomes a spare only when a durable checkpoint begins in a later file.
 #[derive(Debug)]
 pub(crate) struct Files {
     seeds: Seeds,
@@ -114,7 +117,7 @@ pub(crate) struct Files {
     preparing: Option<Preparing>,
     spares: Vec<Spare>,
     progress: Progress,
-    /// Bytes of log since the last checkpoint began, rests of full files included.
+    /// Bytes of log since the last checkpoint began. The unused ends of full files count too.
     since_checkpoint: u64,
     /// A recovery reads no file of a generation below this one.
     floor: u64,
@@ -143,7 +146,8 @@ impl Files {
         }
     }
 
-    /// Where a frame of `bytes` bytes goes; `None` if a file has to be prepared for it first.
+    /// Returns where a frame of `bytes` bytes goes. If the current file has no space for the frame, the next file becomes the current one.
+    /// `None` if a file has to be prepared first.
     pub(crate) fn place(&mut self, bytes: u64) -> Option<FrameOffset> {
         if self.current.as_ref().is_none_or(|file| file.used + bytes > file.len) {
             let next = self.next.take_if(|file| file.used + bytes <= file.len)?;
@@ -158,7 +162,7 @@ impl Files {
         Some(FrameOffset { file: Arc::clone(&file.name), offset, generation, len })
     }
 
-    /// The frame that was placed last is written.
+    /// Takes in that the frame that was placed last has `bytes` bytes and is written.
     pub(crate) fn written(&mut self, bytes: u64) {
         let file = self.current.as_mut().expect("a frame was placed");
         file.used += bytes;
@@ -171,24 +175,24 @@ impl Files {
         self.kept.push_back(Kept { name, len, generation });
     }
 
-    /// Bytes that frames can take without a new file.
+    /// Returns how many bytes frames can take without a new file.
     pub(crate) fn bytes_left(&self) -> u64 {
         let left = |file: &Option<Ready>| file.as_ref().map_or(0, |file| file.len - file.used);
         left(&self.current) + left(&self.next)
     }
 
-    /// The files with frames that a recovery would read, how far they are used, and how long they are.
+    /// Returns the files with frames that a recovery would read: for each, the name, the used bytes, and the length (bytes).
     pub(crate) fn used(&self) -> impl Iterator<Item = (&Arc<str>, u64, u64)> {
         let kept = self.kept.iter().map(|file| (&file.name, file.len, file.len));
         kept.chain(self.current.iter().map(|file| (&file.name, file.used, file.len)))
     }
 
-    /// Bytes of the files that a checkpoint frees, if it begins now.
+    /// Returns the bytes of the files that a checkpoint would free if the checkpoint began now.
     pub(crate) fn bytes_kept(&self) -> u64 {
         self.kept.iter().map(|file| file.len).sum()
     }
 
-    /// Gives up all spares. The returned files are to be removed.
+    /// Takes out all spares. The caller has to remove the returned files.
     pub(crate) fn give_up_spares(&mut self) -> Vec<Arc<str>> {
         self.spares.drain(..).map(|spare| spare.name).collect()
     }
@@ -197,41 +201,42 @@ impl Files {
         self.since_checkpoint
     }
 
-    /// Sets the count when a checkpoint begins, or when a checkpoint was given up and `bytes` bytes count again.
+    /// Sets the bytes of log since the last checkpoint: when a checkpoint begins, or when a checkpoint was given up and its bytes count
+    /// again.
     pub(crate) fn set_since_checkpoint(&mut self, bytes: u64) {
         self.since_checkpoint = bytes;
     }
 
-    /// A generation that is not above that of any frame to come.
+    /// Returns a generation that is not above the generation of any later frame.
     pub(crate) fn current_generation(&self) -> u64 {
         let too_small = self.preparing.as_ref().and_then(|preparing| preparing.too_small.as_ref());
-        // Before the first frame, this is the generation of the next file. The file that was too small is next again if the disk refuses
-        // the larger one.
+        // Before the first frame, the result is the generation of the next file. A file that was too small becomes the next file again if
+        // the disk has no space for the larger file.
         let lowest = self.current.as_ref().or(self.next.as_ref()).or(too_small);
         lowest.map_or(self.progress.generation, |file| file.generation)
     }
 
-    /// Takes in that all frames up to this one are synced.
+    /// Takes in that all frames up to `frame` are synced.
     pub(crate) fn synced_through(&mut self, frame: u64) {
         self.progress.synced = self.progress.synced.max(frame);
     }
 
-    /// The newest of the files with frames, all of which [`used`](Self::used) gives.
+    /// Returns the newest file that took frames, and the last synced frame. The file is among those that [`used`](Self::used) returns.
     pub(crate) fn newest(&self) -> Newest {
         Newest { file: self.progress.newest, frame: self.progress.synced }
     }
 
-    /// Whether the step under way writes the note.
+    /// Whether the preparation step that was handed out last writes the note.
     pub(crate) fn is_noting(&self) -> bool {
         self.preparing.as_ref().is_some_and(|preparing| preparing.stage == Stage::Note)
     }
 
-    /// The name of the note under way until it is finished.
+    /// Returns the name that the note under way has until it is finished.
     pub(crate) fn note_under_way(&self) -> Arc<str> {
         newest_file_unfinished(self.preparing.as_ref().map_or(0, |preparing| preparing.file.generation))
     }
 
-    /// Whether a file for a frame of `wanted` bytes, or the next one in time, has still to be prepared.
+    /// Whether a file has to be prepared: for a frame of `wanted` bytes that waits, or, if `wanted` is `None`, for later frames.
     pub(crate) fn wants_preparation(&self, wanted: Option<u64>) -> bool {
         let fits = |file: &Ready| wanted.is_none_or(|bytes| file.used + bytes <= file.len);
         if self.preparing.is_some() {
@@ -240,13 +245,14 @@ impl Files {
         match (&self.next, &self.current, wanted) {
             (Some(next), _, _) => !fits(next),
             (None, _, Some(_)) | (None, None, None) => true,
-            // The preparation begins early, but not for a store that hardly writes.
+            // If no frame waits, the preparation begins when a quarter of the current file is used. A store that hardly writes prepares no
+            // file.
             (None, Some(current), None) => current.used >= current.len / 4,
         }
     }
 
-    /// The calls that come next on the way to the next file: at most `step_bytes` of zeroes. Call it again after
-    /// [`step_done`](Self::step_done) for as long as [`wants_preparation`](Self::wants_preparation).
+    /// Returns the calls of the next step of the preparation, with at most `step_bytes` bytes of zeroes in the file. The caller makes the
+    /// calls, calls [`step_done`](Self::step_done), and repeats this while [`wants_preparation`](Self::wants_preparation) returns true.
     pub(crate) fn preparation_step(&mut self, wanted: Option<u64>, step_bytes: usize) -> Vec<Call> {
         let seeds = self.seeds;
         let mut preparing = self.preparing.take().unwrap_or_else(|| self.begin(wanted));
@@ -271,8 +277,8 @@ impl Files {
         }
         let finishing = preparing.zeroed.is_none_or(|zeroed| zeroed == len);
         if preparing.zeroed.is_none() {
-            // A spare may be from a process whose syncs failed, and then it is unknown whether the spare's end is durable. The sync below
-            // covers it: a file with a frame of this use has all its bytes.
+            // A spare may be from a process whose syncs failed. Then it is unknown whether the spare's end is durable, so the end is
+            // written again, and the sync below covers it. A file with a frame of this use therefore has all its bytes.
             let end = len - END_MARK_BYTES as u64;
             calls.push(Call::Zero { file: Arc::clone(&name), offset: end, bytes: END_MARK_BYTES });
         }
@@ -296,7 +302,8 @@ impl Files {
     fn begin(&mut self, wanted: Option<u64>) -> Preparing {
         let needed = wanted.map_or(0, |bytes| (FRAMES_AT + bytes).next_multiple_of(4_096));
         let len = self.sizes.file_bytes.max(needed);
-        // Files are used in the order of their generations, so one that was prepared and is too small starts anew later.
+        // Files take frames in the order of their generations. So a prepared file that is too small is prepared again later, with a higher
+        // generation.
         let too_small = self.next.take();
         self.progress.generation += 1;
         let spare = self.spares.iter().position(|spare| spare.len >= len).map(|at| self.spares.remove(at));
@@ -308,12 +315,12 @@ impl Files {
             }
         };
         let Progress { generation, newest, .. } = self.progress;
-        // No frame goes to another file before this one is ready, so this will still be true then.
+        // No other file becomes the current one before this file is ready, so `newest` will still be the file before it.
         let file = Ready { name, len, generation, used: FRAMES_AT, before: newest };
         Preparing { file, zeroed, stage: Stage::Filling, too_small }
     }
 
-    /// Takes in that the last step's calls were made.
+    /// Takes in that the calls of the last step were made. If they wrote the note, the prepared file becomes the next one.
     pub(crate) fn step_done(&mut self) {
         if let Some(done) = self.preparing.take_if(|preparing| preparing.stage == Stage::Note) {
             self.next = Some(done.file);
@@ -321,14 +328,15 @@ impl Files {
         }
     }
 
-    /// The note could not take its place on a full disk: the next step writes it again.
+    /// Takes in that the rename of the note failed on a full disk. The next step writes the note again.
     pub(crate) fn note_again(&mut self) {
         if let Some(preparing) = &mut self.preparing {
             preparing.stage = Stage::Header;
         }
     }
 
-    /// Takes in that the last step ended at a full disk, and gives the file up. Returns the file that is to be removed.
+    /// Takes in that the last step failed on a full disk, and gives the file up. Returns the file if it has to be removed; a spare stays a
+    /// spare.
     pub(crate) fn step_refused(&mut self) -> Option<Arc<str>> {
         let preparing = self.preparing.take()?;
         self.next = preparing.too_small;
@@ -340,11 +348,11 @@ impl Files {
         None
     }
 
-    /// A durable checkpoint begins in the file of this generation, so it covers all files of lower ones. Returns the files that are to be
-    /// removed.
+    /// Takes in that a durable checkpoint begins in the file of this generation, so the checkpoint covers all files of lower generations.
+    /// Makes these files spares. Returns the spares that have to be removed.
     ///
-    /// A file whose frames the checkpoint covers stays if the checkpoint begins in that file: the header of the next file names it, and a
-    /// recovery may need that.
+    /// The file in which the checkpoint begins stays, even if the checkpoint covers all its frames: the header of the next file names this
+    /// file, and a recovery may look for it.
     pub(crate) fn free_below(&mut self, generation: u64) -> Vec<Arc<str>> {
         self.floor = self.floor.max(generation);
         let files = std::mem::take(&mut self.kept).into_iter();
@@ -427,8 +435,8 @@ mod tests {
         assert_eq!(files.free_below(last.generation), [place.file]);
     }
 
-    /// The story: a file was made ready and noted as the newest, and a larger one was needed. If the small file had been removed or used
-    /// again before the note named another file, a crash would have left a note of a file that was never lost.
+    /// The story: a file was prepared and noted as the newest, and then a larger file was needed. If the small file were removed or used
+    /// again before the note names the large file, a crash would leave a note of a missing file, although no data was lost.
     #[test]
     fn a_file_that_is_noted_is_not_given_away_before_the_note_is_of_another() {
         let mut files = files();
@@ -441,7 +449,7 @@ mod tests {
             files.step_done();
         }
         assert_eq!(files.spares.iter().map(|spare| &spare.name).collect::<Vec<_>>(), [&small]);
-        // If there is no space for the large file, the small one is the next as before.
+        // If the disk has no space for the large file, the small file is the next one again.
         let mut files = self::files();
         prepare(&mut files, Some(100));
         files.preparation_step(wanted, 4_096);
@@ -456,7 +464,7 @@ mod tests {
         assert_eq!(files.current_generation(), 1, "the next file takes the first frame");
         files.preparation_step(Some(50_000), 4_096);
         let begins_in = files.current_generation();
-        // The disk has no space for the larger file, so the small one is next again.
+        // The disk has no space for the larger file, so the small file is the next one again.
         files.step_refused();
         files.free_below(begins_in);
         let place = files.place(100).expect("a file was prepared");

@@ -8,34 +8,34 @@ use crate::layout::{can_rise, le_u32, le_u64};
 
 const MAGIC: u32 = u32::from_le_bytes(*b"TWfr");
 
-/// Bytes before a frame's records.
+/// The length of the head in front of a frame's records (bytes).
 pub(crate) const HEAD_BYTES: usize = 72;
 
-/// Zeroes behind the last frame, written along with it and written over by the next frame. These zeroes stand where the log ends cleanly,
-/// so that damage to its last frame is told from an end.
+/// How many zeroes are written behind the last frame, together with that frame (bytes). The next frame overwrites them. The zeroes mark the
+/// end of the log, so that a damaged last frame is not taken for the end.
 pub(crate) const END_MARK_BYTES: usize = 8;
 
-/// The facts in front of a frame's records.
+/// The head of a frame, in front of the frame's records.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct FrameHead {
-    /// The use of the file that the frame was written for.
+    /// The generation of the file's use for which the frame was written.
     pub(crate) generation: u64,
-    /// The owner that wrote the frame.
+    /// The epoch of the owner that wrote the frame.
     pub(crate) epoch: Epoch,
     /// The frame's number: one more than the number of the frame before it. An owner's first frame may repeat the number and the records of
-    /// the last frame that the owner found; then that last frame is void, and so is all behind it.
+    /// the last frame that the owner found. Then that last frame is void, and so are all frames behind it.
     pub(crate) number: u64,
-    /// The last frame that was known to be synced when this one was written.
+    /// The last frame that the writer knew to be synced when it wrote this frame.
     pub(crate) durable: u64,
-    /// The last change before this frame.
+    /// The number of the last change before this frame.
     pub(crate) prev_seq: Seq,
-    /// The last change in this frame.
+    /// The number of the last change in this frame.
     pub(crate) seq: Seq,
-    /// The wall clock, for the record.
+    /// The wall clock of the owner when it wrote the frame.
     pub(crate) wall: Timestamp,
 }
 
-/// A frame that checks out.
+/// A frame whose checksums match.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct Frame<'a> {
     pub(crate) head: FrameHead,
@@ -43,21 +43,21 @@ pub(crate) struct Frame<'a> {
     pub(crate) ops: &'a [u8],
 }
 
-/// The reason why there is no frame.
+/// The reason why no frame was read.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Bad {
-    /// Nothing here looks like a frame of this use.
+    /// The bytes do not look like a frame of this use.
     Nothing,
-    /// There is a head of this use, whose records do not check out. The number is the bytes of the whole frame.
+    /// The head is of this use, but the records are damaged or incomplete. The number is the length of the frame (bytes).
     Torn(u64),
 }
 
-/// Bytes of a frame whose records have `ops` bytes: frames begin at multiples of eight.
+/// Returns the length (bytes) of a frame whose records have `ops` bytes. Frames begin at multiples of eight, so the length is rounded up.
 pub(crate) fn frame_bytes(ops: usize) -> usize {
     (HEAD_BYTES + ops).next_multiple_of(8)
 }
 
-/// Completes a frame: `bytes` has room for the head in front, then the records.
+/// Completes a frame: writes the head and the checksums. `bytes` has `HEAD_BYTES` bytes of space for the head, then the records.
 pub(crate) fn stamp(bytes: &mut Vec<u8>, head: FrameHead, seeds: &Seeds) {
     let seed = seeds.of(Use::Frames(head.generation));
     let ops = bytes.len() - HEAD_BYTES;
@@ -82,8 +82,8 @@ pub(crate) fn stamp(bytes: &mut Vec<u8>, head: FrameHead, seeds: &Seeds) {
     );
 }
 
-/// Reads the frame at `at`, if its head is one of the use that it claims. Returns the head, and the records. If the records do not check out,
-/// their place has the length of the whole frame (bytes).
+/// Reads the frame at `at`, of the use that its head names. Returns the head, and the records. If the records are damaged or incomplete,
+/// the length of the frame (bytes) is in place of the records. `None` if there is no valid head.
 fn read_claimed<'a>(file: &'a [u8], at: usize, seeds: &Seeds) -> Option<(FrameHead, Result<&'a [u8], u64>)> {
     let bytes = file.get(at..)?.first_chunk::<HEAD_BYTES>()?;
     if le_u32(bytes, 0) != MAGIC {
@@ -111,7 +111,7 @@ fn read_claimed<'a>(file: &'a [u8], at: usize, seeds: &Seeds) -> Option<(FrameHe
     Some((head, ops.ok_or((HEAD_BYTES + length) as u64)))
 }
 
-/// The frame at `at` of a file that is in use as `generation`.
+/// Reads the frame at `at` of a file that is in use as `generation`.
 pub(crate) fn read_frame<'a>(
     file: &'a [u8],
     at: usize,
@@ -126,17 +126,18 @@ pub(crate) fn read_frame<'a>(
     }
 }
 
-/// The first frame from `from` on, of any use, that proves that a frame with this number was there and was synced. Such a proof is a later
-/// frame whose writer knew it.
+/// Finds the first frame from `from` on, of any use, that proves that the frame with this number was synced. A frame is a proof if its
+/// writer knew the frame with this number to be synced.
 ///
-/// Looks at every place where a frame could begin, so a damaged frame hides none behind it. Cheap: bytes that are no frame fail at the
-/// first four bytes or at the head's checksum.
+/// Looks at every place where a frame could begin, so a damaged frame does not hide the frames behind it. The search is cheap: other bytes
+/// fail at their first four bytes or at the head's checksum.
 pub(crate) fn find_proof(file: &[u8], from: usize, number: u64, seeds: &Seeds) -> Option<(usize, FrameHead)> {
     let found = find_frame(file, from, seeds, |head| head.durable >= number);
     found.map(|(at, frame)| (at, frame.head))
 }
 
-/// The first frame from `from` on, of any use, that checks out and is wanted.
+/// Finds the first frame from `from` on, of any use, whose checksums match and for whose head `wanted` returns true. Returns its offset
+/// too.
 pub(crate) fn find_frame<'a>(
     file: &'a [u8],
     from: usize,
@@ -149,7 +150,7 @@ pub(crate) fn find_frame<'a>(
     })
 }
 
-/// The frames of any use that check out, and where each begins, from the first place of a log file that may have one.
+/// Returns all frames of a log file whose checksums match, of any use, each with its offset.
 pub(crate) fn frames<'a>(file: &'a [u8], seeds: &'a Seeds) -> impl Iterator<Item = (usize, Frame<'a>)> {
     let mut from = FRAMES_AT as usize;
     std::iter::from_fn(move || {
@@ -194,7 +195,7 @@ mod tests {
         assert_eq!(read_frame(&bytes, 0, 5, &other).expect_err("another directory's"), Bad::Nothing);
     }
 
-    /// The story: numbers are counted up, and behind the highest possible number was an overflow.
+    /// The story: a frame had the highest possible number, and the next number overflowed.
     #[test]
     fn a_frame_with_the_last_number_there_is_is_none() {
         let seeds = Seeds::new([1; 16]);
@@ -222,7 +223,7 @@ mod tests {
     #[test]
     fn a_later_frame_is_found_behind_damage_and_inside_no_payload() {
         let seeds = Seeds::new([1; 16]);
-        // A client that knows the format, but not the secret.
+        // The payload of a client that knows the format of frames, but not the secret of the directory.
         let forged = frame(9, b"x", &Seeds::new([0; 16]));
         let mut file = frame(3, &forged, &seeds);
         file[20] ^= 1;

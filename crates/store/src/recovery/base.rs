@@ -1,4 +1,4 @@
-//! The base that the log is read on top of: the newest checkpoint that checks out, or nothing.
+//! [`Base`]: the state to which a recovery applies the log. This state is the newest checkpoint that is valid, or empty.
 
 use std::sync::Arc;
 
@@ -14,20 +14,20 @@ use crate::disk::Disk;
 use crate::error::OpenError;
 use crate::layout::{checkpoint_file, segment_file};
 
-/// The base that the log is read on top of.
+/// The state to which a recovery applies the log.
 pub(super) struct Base {
     pub(super) replay: Replay,
     pub(super) name: Option<Arc<str>>,
     pub(super) start: Start,
-    /// Segments that the checkpoint does not have.
+    /// The names of the segments that the checkpoint does not list.
     pub(super) unlisted: Vec<Arc<str>>,
-    /// The log must reach this frame.
+    /// The log must reach this frame, because the log had it when the checkpoint was written.
     pub(super) last_frame: u64,
-    /// A newer checkpoint that is damaged.
+    /// The damage of the newest checkpoint, if that checkpoint is damaged.
     pub(super) damage: Option<Damage>,
 }
 
-/// Loads the newest checkpoint that checks out, and its segments.
+/// Loads the newest checkpoint that is valid, and its segments. Returns an empty base if no checkpoint is valid.
 pub(super) fn read_base<D: Disk>(
     disk: &mut D,
     found: &Found,
@@ -41,7 +41,7 @@ pub(super) fn read_base<D: Disk>(
             Ok(loaded) => {
                 let start = loaded.start;
                 let unlisted = load_segments(disk, &mut catalog, &found.listing.segments, &loaded, seeds)?;
-                // The rules say how many ended tasks are remembered.
+                // The rules come first, because they decide how many ended tasks are remembered.
                 loaded.rules.into_iter().for_each(|effect| catalog.apply_rule(effect));
                 loaded.ended.iter().for_each(|ended| catalog.end(ended));
                 catalog.join_state(loaded.end.state);

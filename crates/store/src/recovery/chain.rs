@@ -1,4 +1,4 @@
-//! The chain of the log: the note names the newest file, and the header of each file names the one before it.
+//! The chain of the log: the note names the newest file, and the header of each file names the file before it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,22 +10,22 @@ use crate::layout::{SHARD, log_file};
 use crate::log::LogUse;
 use crate::newest::{self, Newest};
 
-/// The log files that were found, each with the one before it. `newest.rs` says why a file of the chain is never missing in a whole
+/// The log files that were found, each with the file before it. `newest.rs` says why a file of the chain is never missing in a whole
 /// directory.
 #[derive(Debug)]
 pub(super) struct Chain {
-    /// By generation: the file, and the file before it.
+    /// The files whose header is valid, by generation: the name, and the file before.
     files: BTreeMap<u64, (Arc<str>, Option<LogUse>)>,
-    /// The names of all files and their generations. Files whose header does not check out are among them.
+    /// The names of all files and their generations. `None` is for a file whose header is not valid.
     names: Vec<(Arc<str>, Option<u64>)>,
-    /// Files of lower generations are in the checkpoint.
+    /// The checkpoint covers all files of lower generations.
     floor: u64,
-    /// Whether there is no checkpoint, damaged or not.
+    /// Whether the folder has no checkpoint, not even a damaged one.
     without_checkpoint: bool,
 }
 
 impl Chain {
-    /// The chain of these files. Files of generations below `floor` are in the checkpoint.
+    /// Returns the chain of these files. The checkpoint covers the files of generations below `floor`.
     pub(super) fn new(logs: &[LogFile], floor: u64, without_checkpoint: bool) -> Self {
         let generation = |file: &LogFile| file.header.map(|header| header.generation);
         let names = logs.iter().map(|file| (Arc::clone(&file.name), generation(file))).collect();
@@ -35,8 +35,8 @@ impl Chain {
         Self { files: files.collect(), names, floor, without_checkpoint }
     }
 
-    /// Checks that no file is missing from the noted one back to the one in which the checkpoint begins. `damage` is of a newer checkpoint:
-    /// the log was needed because of it.
+    /// Checks that no file is missing, from the noted file back to the file in which the checkpoint begins. `damage` is of a newer
+    /// checkpoint that cannot be used, so that the log must replace it.
     ///
     /// # Errors
     /// [`OpenError::Corrupt`] with the name of the file that is missing, or of the damaged checkpoint.
@@ -52,7 +52,7 @@ impl Chain {
         Ok(())
     }
 
-    /// The generations of the chain from this file back.
+    /// Returns the generations of the chain, from this file back. Files of generations below `floor` are left out.
     pub(super) fn back_from(&self, file: Option<LogUse>) -> Vec<u64> {
         let known = |generation| self.files.get(&generation).map(|(_, before)| *before);
         newest::back_from(file, |generation| known(generation).filter(|_| generation >= self.floor)).collect()
@@ -87,22 +87,22 @@ impl Chain {
         OpenError::corrupt(&*file, 0, what)
     }
 
-    /// Whether a file is in a later use than this one. In that case, a durable checkpoint had the file's earlier content.
+    /// Whether the file is in a later use than `generation`. If so, a durable checkpoint had the content of the earlier use.
     fn was_used_again(&self, file: &Arc<str>, generation: u64) -> bool {
         let of_file =
             self.names.iter().find(|(name, _)| name == file).and_then(|(_, generation)| *generation);
         let with_same = |known: u64| self.names.iter().filter(|(_, other)| *other == Some(known)).count();
-        // A copy of another file in its place is no later use of the file.
+        // If another file has the same generation, one of the two files is a copy. A copy is no later use.
         of_file.is_some_and(|known| known > generation && with_same(known) == 1)
     }
 }
 
-/// The other cause that is possible where a log file is missing and there is no checkpoint.
+/// The end of an error text about a missing log file: another possible cause, if there is no checkpoint.
 pub(super) const OR_CHECKPOINT: &str =
     "; or there was a checkpoint that has what was in it, and that is what is missing";
 
-/// The error if a log file was used again without a checkpoint. A file is used again only when a durable checkpoint has its content, so the
-/// file is not to blame.
+/// Returns the error for a log file that was used again although there is no checkpoint. A file is used again only when a durable
+/// checkpoint has its content. So the checkpoint is missing, and the file is right.
 fn no_checkpoint(file: &str, generation: u64, after: &str) -> OpenError {
     let what = format!(
         "its checkpoint is missing: the log begins in {after}, and {file}, which came before that (generation {generation}), was used again, \

@@ -1,4 +1,4 @@
-//! The files in a shard's folder.
+//! [`Found`]: the files in a shard's folder.
 
 use std::sync::Arc;
 
@@ -14,26 +14,27 @@ use crate::log::{Bad, FRAMES_AT, LogHeader, read_frame, read_log_header};
 pub(super) struct LogFile {
     pub(super) name: Arc<str>,
     pub(super) len: u64,
-    /// The header. `None` if it does not check out: a crash met the file while it was made ready, or the file is damaged.
+    /// The header. `None` if it is not valid: a crash came while the file was prepared, or the file is damaged.
     pub(super) header: Option<LogHeader>,
-    /// The number of the file's first frame, if that frame checks out.
+    /// The number of the file's first frame, if that frame is valid.
     pub(super) first: Option<u64>,
-    /// Whether the file has a frame of its use, or the head of one, and is shorter than it was made. All bytes of a file are synced before
-    /// the first byte of a frame is written, so no crash does that: half a copy does.
+    /// Whether the file is shorter than its header says and has a frame of its use, or the head of one. All bytes of a file are synced
+    /// before the first byte of a frame is written. So no crash leaves such a file, but an incomplete copy does.
     pub(super) cut_short: bool,
 }
 
 impl LogFile {
-    /// Where the file's damage begins if its frames cannot be reached: at the header, or at the first frame.
+    /// Returns the offset (bytes) at which the damage begins if the frames cannot be reached: at the first frame, or at the header if the
+    /// header is not valid.
     pub(super) fn frames_at(&self) -> u64 {
         if self.header.is_some() { FRAMES_AT } else { 0 }
     }
 }
 
-/// All files of the store in the folder. Reading them changes nothing.
+/// All files of the store in the folder. Reading the files changes nothing.
 #[derive(Debug)]
 pub(super) struct Found {
-    /// The names in the folder, by kind.
+    /// The names of the store's files in the folder, by kind.
     pub(super) listing: Listing,
     /// The log files, each read as far as its first frame.
     pub(super) logs: Vec<LogFile>,
@@ -63,7 +64,7 @@ fn read_log<D: Disk>(
     let header = header.map_err(|found| OpenError::newer(&name, found, crate::log::FORMAT))?;
     let (mut first, mut cut_short) = (None, false);
     if let Some(header) = header {
-        // Most first frames are short, so this saves reading each file twice.
+        // The first read is long enough for most first frames. Only a longer frame needs a second read.
         let mut file = read_to(disk, &name, len.min(FRAMES_AT.saturating_add(first_read)))?;
         if let Err(Bad::Torn(bytes)) = read_frame(&file, FRAMES_AT as usize, header.generation, seeds) {
             file = read_to(disk, &name, len.min(FRAMES_AT.saturating_add(bytes)))?;
@@ -76,7 +77,7 @@ fn read_log<D: Disk>(
     Ok(LogFile { name, len, header, first, cut_short })
 }
 
-/// The bytes of a whole file.
+/// Reads a whole file, and closes the file.
 ///
 /// # Errors
 /// [`OpenError::Io`].
@@ -87,7 +88,7 @@ pub(crate) fn read_all<D: Disk>(disk: &mut D, name: &str) -> Result<Vec<u8>, Ope
     Ok(bytes)
 }
 
-/// The first `len` bytes of a file that has at least `len` bytes.
+/// Reads the first `len` bytes of a file, or all bytes if the file is shorter.
 fn read_to<D: Disk>(disk: &mut D, name: &str, len: u64) -> Result<Vec<u8>, OpenError> {
     let mut bytes = zeroes(len);
     let count = disk.read(name, 0, &mut bytes)?;

@@ -1,4 +1,4 @@
-//! From files to a catalog: the latest checkpoint, what its segments say of themselves, then the log behind it.
+//! Recovery: reads the latest checkpoint, the footers of its segments, and then the log behind it into a catalog.
 
 mod base;
 mod chain;

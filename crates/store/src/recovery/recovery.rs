@@ -1,4 +1,4 @@
-//! The rules of recovery.
+//! [`recover`]: reads the state of a shard from its files.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -25,43 +25,43 @@ use crate::meta::{FORMAT, Meta};
 use crate::newest::{self, Newest};
 use crate::report::{RecoveryReport, Torn};
 
-/// A shard, as its files describe it. Nothing was changed to read it.
+/// The state of a shard, read from the shard's files. No file was changed.
 #[derive(Debug)]
 pub(crate) struct Recovered {
     pub(crate) catalog: Catalog,
-    /// The highest generation of a segment.
+    /// The highest generation of a segment file.
     pub(crate) segment_generation: u64,
-    /// The change that the checkpoint covers.
+    /// The last change that the checkpoint covers.
     pub(crate) body_floor: Seq,
     pub(crate) last: Last,
-    /// Log files that are needed.
+    /// The log files that are needed.
     pub(crate) kept: VecDeque<Kept>,
-    /// The file with the last frame; `None` if no file has a frame that is needed.
+    /// The log file with the last frame; `None` if no file has a frame that is needed.
     pub(crate) last_file: Option<LogUse>,
-    /// The newest log file, as the directory's note says.
+    /// The note of the newest log file; `None` if the directory has no note.
     pub(crate) newest: Option<Newest>,
-    /// Log files that are not needed.
+    /// The log files that are not needed.
     pub(crate) spares: Vec<Spare>,
-    /// Other files that are not needed.
+    /// Other files that are not needed, to be removed.
     pub(crate) removable: Vec<Arc<str>>,
-    /// The highest generation that was seen.
+    /// The highest generation of a log file that was seen, in a header or in the checkpoint.
     pub(crate) generation: u64,
-    /// The highest number of a log file.
+    /// The highest number in the name of a log file.
     pub(crate) log_number: u64,
-    /// The highest number of a checkpoint.
+    /// The highest number in the name of a checkpoint.
     pub(crate) checkpoint_number: u64,
-    /// The checkpoint that the shard was read from.
+    /// The name of the checkpoint that the shard was read from; `None` if there was none.
     pub(crate) checkpoint: Option<Arc<str>>,
     pub(crate) report: RecoveryReport,
 }
 
-/// Reads the shard. Equal files give equal results.
+/// Reads the shard from its files. Equal files give equal results.
 ///
-/// The log is the frames of all files in the order of their generations, each numbered one more than the one before. A file's first frame
-/// may go back: an owner's first frame repeats the last frame that it found, and everything that earlier owners wrote from there on is
-/// void. Where the frames end, a crash may have left part of one frame, or of several that had not been synced: they are cut off. But a
-/// frame says which frame its writer knew to be synced. If a later frame anywhere says so of the missing frame, that is damage, and nothing
-/// is guessed.
+/// The log is the frames of all files, in the order of the files' generations. Each frame has the number of the frame before it plus one.
+/// But the first frame of a file may have an earlier number: an owner's first frame repeats the last frame that the owner found, and all
+/// frames that earlier owners wrote from that number on are void. Behind the last whole frame, a crash may have left parts of frames that
+/// had not been synced. These parts are cut off. But each frame names the last frame that its writer knew to be synced. If such a frame
+/// shows that a missing frame was synced, synced data is damaged, and the recovery returns an error.
 ///
 /// # Errors
 /// [`OpenError::Corrupt`] if synced data is damaged or missing, [`OpenError::NewerFormat`], [`OpenError::Io`].
@@ -73,7 +73,7 @@ pub(crate) fn recover<D: Disk>(
 ) -> Result<Recovered, OpenError> {
     let secret = meta.secret;
     let seeds = &Seeds::new(secret);
-    // The note is read before the folder is listed. So in a directory that is in use, the file that the note names is in the list.
+    // The note is read before the folder is listed. So if another process uses the directory, the list has the file that the note names.
     let newest = newest::read(disk, meta, seeds)?;
     let found = Found::read(disk, seeds, bounds)?;
     let empty = Catalog::new(secret, history, bounds);
@@ -83,7 +83,7 @@ pub(crate) fn recover<D: Disk>(
     chain.check(newest, base.damage.as_ref())?;
     let mut log = Log { seeds, replay: base.replay, start: base.start, end: None, torn: None };
 
-    // The note names a file when all its bytes are durable. So a shorter file has lost its end, also if no frame is left.
+    // The note names a file only when all bytes of the file are durable. So a shorter file has lost its end, even if the file has no frame.
     let noted = chain.back_from(newest.and_then(|newest| newest.file));
     let (mut used, mut idle) = (Vec::new(), Vec::new());
     for file in found.logs {
@@ -108,11 +108,11 @@ pub(crate) fn recover<D: Disk>(
     let mut kept = VecDeque::new();
     let mut cut_off = Vec::new();
     for (index, file) in used.iter().enumerate() {
-        // Frames that a later owner took back are void.
+        // A later owner wrote the frames from this number on again, so the frames of this file from this number on are void.
         let void_from = used[index + 1..].iter().map(|later| later.first).min().unwrap_or(u64::MAX);
         if file.first >= void_from {
-            // All frames of this file were taken back. The file is not used again before a checkpoint: the frame that takes them back may
-            // not be durable, and then a power cut makes this file the newest once more.
+            // All frames of this file are void. The file is not used again before a checkpoint: the frame that makes them void may not be
+            // durable, and then a power cut makes this file the newest again.
             kept.push_back(file.kept());
             continue;
         }
@@ -121,7 +121,7 @@ pub(crate) fn recover<D: Disk>(
                 let before = index.checked_sub(1).map_or(0, |index| used[index].header.generation);
                 return Err(log.gap(disk, &idle, file, before, base.damage, without_checkpoint));
             }
-            // The missing frame had not been synced, and so no frame behind it was: all of these are cut off.
+            // The missing frame had not been synced, so no frame behind it had been synced. The files from here on are cut off.
             log.torn = Some(Torn {
                 file: file.file.name.to_string(),
                 offset: FRAMES_AT,
@@ -142,7 +142,8 @@ pub(crate) fn recover<D: Disk>(
     let generation =
         generations.map(|header| header.generation).max().unwrap_or(0).max(base.start.generation);
     let last_file = log.end.as_ref().map(End::this_use);
-    // A power cut may have taken all frames of a file that was never synced. The header of the next file still names it.
+    // The frames of a file may never have been synced, and a power cut may have taken all of them. The header of the next file still names
+    // this file, so it is kept.
     let in_chain = chain.back_from(last_file);
     let is_in_chain = |header: &LogHeader| in_chain.contains(&header.generation);
     let mut spares = Vec::new();
@@ -183,7 +184,7 @@ pub(crate) fn recover<D: Disk>(
     })
 }
 
-/// A log file with frames.
+/// A log file whose header and first frame are valid, and which is needed.
 #[derive(Debug)]
 struct Used {
     file: LogFile,
@@ -199,7 +200,7 @@ impl Used {
 }
 
 impl Recovered {
-    /// The newest log file with frames that are needed, and the last frame that was synced for certain.
+    /// Returns the note for this state: the newest log file with needed frames, and the last frame that was surely synced.
     pub(crate) fn newest_kept(&self) -> Newest {
         let synced = self.newest.map_or(0, |newest| newest.frame).max(self.last.durable);
         Newest { file: self.last_file, frame: synced }
@@ -216,13 +217,13 @@ fn check_generations(used: &[Used]) -> Result<(), OpenError> {
     }
 }
 
-/// The log as far as it was read.
+/// The log, as far as it has been read.
 struct Log<'a> {
     seeds: &'a Seeds,
     replay: Replay,
-    /// Where the checkpoint stands: the frames up to its frame, and files of lower generations, are in it.
+    /// Where the checkpoint stands in the log: the checkpoint has the frames up to `start.frame`, and all files of lower generations.
     start: Start,
-    /// Where the last frame ends, and the bytes of that file.
+    /// The end of the last frame that was read, with all bytes of its file.
     end: Option<End>,
     torn: Option<Torn>,
 }
@@ -241,7 +242,8 @@ impl End {
 }
 
 impl Log<'_> {
-    /// Reads the frames of one file, those from `void_from` on excepted.
+    /// Reads the frames of one file, up to the first frame that is not valid, and at most up to the frame before `void_from`. Applies the
+    /// frames that the checkpoint does not cover to the catalog.
     fn read<D: Disk>(&mut self, disk: &mut D, used: &Used, void_from: u64) -> Result<(), OpenError> {
         let bytes = read_all(disk, &used.file.name)?;
         let mut at = FRAMES_AT as usize;
@@ -265,7 +267,8 @@ impl Log<'_> {
         Ok(())
     }
 
-    /// Frames between the last one and the frames of `next` are gone. Says where they should be, as well as can be told.
+    /// Returns the error for frames that are missing between the last frame and the frames of `next`. The error names the place where the
+    /// missing frames should be, as exactly as is known.
     fn gap<D: Disk>(
         &self,
         disk: &mut D,
@@ -297,7 +300,7 @@ impl Log<'_> {
         }
     }
 
-    /// Whether any file says that the next frame had been synced.
+    /// Whether a frame of any of these files proves that the next frame was there.
     fn is_proven<D: Disk>(&self, disk: &mut D, later: &[Used], idle: &[LogFile]) -> Result<bool, OpenError> {
         for file in later {
             let bytes = read_all(disk, &file.file.name)?;
@@ -308,13 +311,13 @@ impl Log<'_> {
         Ok(self.unreached(disk, idle)?.is_some())
     }
 
-    /// Finds a file of which no frame was read and which proves that there was one more frame. Returns where, and the number of the frame
-    /// that proves it.
+    /// Finds a file from which no frame was read, with a frame which proves that one more frame was there. Returns the file, the offset of
+    /// the proving frame (bytes), and its number.
     ///
-    /// A frame proves it if its writer knew the missing frame to be synced. The very frame that comes next proves it too. So does a frame
-    /// that repeats a frame that is there, in a later use than any that was read: its file's header, and the frame before it, were synced
-    /// first, so one of these is damaged. (Remains that a crash leaves of earlier uses are of lower generations, and remains of unsynced
-    /// commits have higher numbers.)
+    /// There are three kinds of proof. First: the writer of the found frame knew the missing frame to be synced. Second: the found frame is
+    /// the missing frame itself. Third: the found frame is in a later use than all files that were read, and its number is at most that of
+    /// the missing frame. The header of its file and the frame before it were synced first, so one of these two is damaged. (Remains of
+    /// earlier uses have lower generations, and remains of unsynced commits have higher numbers.)
     fn unreached<'f, D: Disk>(
         &self,
         disk: &mut D,
@@ -340,7 +343,7 @@ impl Log<'_> {
         head.number == self.replay.end.frame + 1 && head.prev_seq == self.replay.end.seq
     }
 
-    /// The remains of the frame that would have been next: behind the last one, or the first of the next file.
+    /// Finds the remains of the frame that would have been next: behind the last frame, or at the beginning of a later file.
     fn find_torn<D: Disk>(&self, disk: &mut D, idle: &[LogFile]) -> Result<Option<Torn>, OpenError> {
         let mut generation = self.start.generation;
         if let Some(end) = &self.end {
@@ -361,7 +364,7 @@ impl Log<'_> {
         Ok(None)
     }
 
-    /// Whether the log may end where it does.
+    /// Checks that the log may end at the last frame that was read. Stores the remains of an unfinished frame in `torn`.
     fn check_end<D: Disk>(
         &mut self,
         disk: &mut D,
@@ -371,8 +374,8 @@ impl Log<'_> {
     ) -> Result<(), OpenError> {
         let last = self.replay.end.frame;
         if let Some(end) = &self.end {
-            // A head proves that the next frame was synced, or it is the head of that frame. In the second case the damaged frame stands in
-            // front of it, and the checkpoint has that frame.
+            // A head is a proof if its writer knew the next frame to be synced, or if it is the head of the next frame. In the second case,
+            // the damaged frame is in front of the next frame, and the checkpoint covers the damaged frame.
             let generation = end.header.generation;
             let proves = |head: &FrameHead| {
                 head.durable > last || head.generation == generation && self.comes_next(head)
@@ -393,11 +396,11 @@ impl Log<'_> {
             let what = format!("frame {number} at byte {at} cannot be reached from frame {last}");
             return Err(OpenError::corrupt(&*file.name, file.frames_at(), what));
         }
-        // The damaged checkpoint may have been the only one.
+        // No frame was read, so the log cannot replace the damaged checkpoint. The damaged checkpoint may have been the only one.
         if let Some(Damage { file, offset, what }) = damage.filter(|_| self.end.is_none()) {
             return Err(OpenError::corrupt(file.clone(), *offset, what.clone()));
         }
-        // Without a frame the damage is where the first one should be.
+        // If no frame was read, the damage is where the first frame should be.
         let first = idle
             .iter()
             .filter(|file| file.header.is_some_and(|header| header.generation >= self.start.generation));
@@ -420,15 +423,17 @@ impl Log<'_> {
     }
 }
 
-/// The remains that a crash left of a frame at `offset` of a file, as far as can be told.
+/// Returns the remains of an unfinished frame at `offset` of a file, as far as they can be recognized. `None` if a whole frame is at
+/// `offset`, or no remains.
 fn torn(file: &str, offset: usize, bytes: &[u8], header: LogHeader, seeds: &Seeds) -> Option<Torn> {
     let rest = bytes.get(offset..).filter(|rest| rest.len() >= END_MARK_BYTES)?;
     let bytes = match read_frame(bytes, offset, header.generation, seeds) {
         Ok(_) => return None,
         Err(Bad::Torn(bytes)) => bytes.min(rest.len() as u64),
-        // In a file that was all zero, each byte that is not zero was part of a frame.
+        // Such a file was all zero before this use, so each byte that is not zero was part of a frame.
         Err(Bad::Nothing) if header.fresh => rest.iter().rposition(|byte| *byte != 0)? as u64 + 1,
-        // In other files the bytes behind the end may be of an earlier use; but the mark that each frame puts behind itself may not.
+        // Other files may have bytes of an earlier use behind the end. But each frame writes zeroes behind itself, so other bytes at the
+        // end are of a new frame.
         Err(Bad::Nothing) if rest[..END_MARK_BYTES].iter().any(|byte| *byte != 0) => END_MARK_BYTES as u64,
         Err(Bad::Nothing) => return None,
     };

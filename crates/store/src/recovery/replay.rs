@@ -1,4 +1,4 @@
-//! The replay of frames onto a catalog.
+//! The replay of the log's frames onto a catalog.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,43 +10,43 @@ use crate::checkpoint::Start;
 use crate::codec::{Names, Op, read_ops};
 use crate::log::{Frame, FrameHead};
 
-/// The end of the log.
+/// The numbers at the end of the log, and the records of the last frame.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Last {
     pub(crate) frame: u64,
     pub(crate) seq: Seq,
     pub(crate) epoch: Epoch,
     pub(crate) wall: Timestamp,
-    /// The last synced frame, as the last frame says.
+    /// The last frame that the writer of the last frame knew to be synced.
     pub(crate) durable: u64,
-    /// The change before the last frame, and the frame's records. It is unknown whether that frame was synced, so the next owner's first
-    /// frame repeats it. `None` if a checkpoint has it.
+    /// The last change before the last frame, and the records of the last frame. It is unknown whether the last frame was synced, so the
+    /// first frame of the next owner repeats its records. `None` if the checkpoint covers the last frame.
     pub(crate) again: Option<(Seq, Vec<u8>)>,
 }
 
-/// A catalog, and the frame it has come to.
+/// A catalog, and the last frame that was applied to the catalog.
 #[derive(Debug)]
 pub(super) struct Replay {
     pub(super) catalog: Catalog,
-    /// The last frame, and what is known from it.
+    /// The last frame that was applied, and the numbers that follow from it.
     pub(super) end: Last,
-    /// Frames that were read.
+    /// How many frames were applied.
     pub(super) frames: u64,
     names: Names,
-    /// Tasks with a record without a body, whose body is not here either. Such a task ended before the checkpoint came to it, so a later
-    /// frame has its end.
+    /// Tasks that have a record without a body, and whose body is not in the memtable. Such a task ended before the checkpoint read it, so
+    /// a later frame has its end.
     bodiless: BTreeMap<u64, Seq>,
 }
 
 impl Replay {
-    /// The catalog of a checkpoint that begins here and was written at this wall instant.
+    /// Returns a replay on the catalog of a checkpoint that begins at `start` and was written at the wall instant `wall`.
     pub(super) fn new(catalog: Catalog, start: Start, wall: Timestamp) -> Self {
         let Start { seq, frame, epoch, .. } = start;
         let end = Last { frame, seq, epoch, wall, durable: frame, again: None };
         Self { catalog, end, frames: 0, names: Names::new(), bodiless: BTreeMap::new() }
     }
 
-    /// Takes the next frame in. `Err` says why it cannot be the next one, though its checksum matches.
+    /// Applies the next frame to the catalog. `Err` says why the frame cannot be the next one although its checksum matches.
     pub(super) fn take(&mut self, frame: &Frame<'_>) -> Result<(), String> {
         let head = &frame.head;
         if head.prev_seq != self.end.seq || head.seq < head.prev_seq {
@@ -76,7 +76,7 @@ impl Replay {
         Ok(())
     }
 
-    /// Returns a task whose body never came, if there is one.
+    /// Returns the id of a task whose body was not found, if there is one.
     pub(super) fn bodiless(&self) -> Option<u64> {
         self.bodiless.keys().next().copied()
     }

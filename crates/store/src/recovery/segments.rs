@@ -1,4 +1,4 @@
-//! Loads the segments of a checkpoint from their own footers.
+//! Loads the segments of a checkpoint from the footers of the segments.
 
 use std::sync::Arc;
 
@@ -14,13 +14,14 @@ use crate::segment::{
     read_tombstones,
 };
 
-/// Takes the segments of a checkpoint into the catalog. Returns the files that the checkpoint does not have: a crash met a checkpoint that
-/// was not finished, or the removal of files that are not needed any more.
+/// Loads the segments of a checkpoint into the catalog. Returns the segment files that the checkpoint does not list. A crash leaves such
+/// files if it interrupts a checkpoint, or the removal of files that are not needed any more.
 ///
-/// No record is read: the footer of its run says where each record is.
+/// No record is read: the footer of each run says where the records of the run are.
 ///
 /// # Errors
-/// [`OpenError::Corrupt`] if anything that the checkpoint counts on is missing or does not check out.
+/// [`OpenError::Corrupt`] if a segment that the checkpoint lists is missing, damaged, or different from the list; or the errors of
+/// [`read_listed`].
 pub(super) fn load_segments<D: Disk>(
     disk: &mut D,
     catalog: &mut Catalog,
@@ -28,7 +29,8 @@ pub(super) fn load_segments<D: Disk>(
     loaded: &Loaded,
     seeds: &Seeds,
 ) -> Result<Vec<Arc<str>>, OpenError> {
-    // A record and its entry have more bytes than this. A list that says otherwise is wrong, and no memory is reserved for it.
+    // A record and its entry have more than 32 bytes. A list with too many records for its bytes is wrong, and no memory is reserved for
+    // these records.
     let most = |segment: &Listed| segment.records.min(segment.len / 32);
     let all: u64 = loaded.segments.iter().map(most).fold(0, u64::saturating_add);
     let on_disk = found.iter().map(|generation| disk.len(&segment_file(*generation)).unwrap_or(0));
@@ -58,7 +60,7 @@ fn load_segment<D: Disk>(
     let file = segment_file(generation);
     let seed = seeds.of(Use::Segment(generation));
     let corrupt = |offset: u64, what: &str| OpenError::corrupt(&*file, offset, what);
-    // A wrong header ends the reading.
+    // A wrong header ends the load with an error.
     let sections = read_listed(disk, listed, seeds, Err)?;
     let mut dead = Vec::new();
     for section in of_kind(&sections, SectionKind::Tombstones) {
@@ -89,8 +91,8 @@ fn load_segment<D: Disk>(
     Ok(())
 }
 
-/// The sections of a segment that a checkpoint lists, first to last. `bad_header` decides whether a wrong header ends the reading: the
-/// sections can be read nevertheless.
+/// Reads the sections of a segment that a checkpoint lists, first to last. `bad_header` gets the error of a wrong header, and decides
+/// whether the reading ends: the sections can be read without the header.
 ///
 /// # Errors
 /// [`OpenError::Corrupt`], [`OpenError::NewerFormat`], [`OpenError::Io`].
@@ -120,12 +122,12 @@ pub(crate) fn read_listed<D: Disk>(
     read_sections(disk, &file, len, seeds.of(Use::Segment(generation)))
 }
 
-/// The sections of this kind, in their order.
+/// Returns the sections of this kind, in their order.
 pub(crate) fn of_kind(sections: &[Section], kind: SectionKind) -> impl Iterator<Item = &Section> {
     sections.iter().filter(move |section| section.tail.kind == kind)
 }
 
-/// The sections of a file, first to last. They are found from its end.
+/// Reads the sections of a file, first to last. Finds the sections from the end of the file backward.
 ///
 /// # Errors
 /// [`OpenError::Corrupt`], [`OpenError::Io`].
@@ -156,7 +158,7 @@ pub(crate) fn read_sections<D: Disk>(
     Ok(sections)
 }
 
-/// The footer of a run.
+/// Reads the footer of a run.
 ///
 /// # Errors
 /// [`OpenError::Corrupt`], [`OpenError::Io`].
@@ -171,7 +173,7 @@ pub(crate) fn read_footer<D: Disk>(
     Footer::read(&bytes, section.tail.count, names).map_err(|error| undecoded(file, section, &error))
 }
 
-/// The offsets of the dead records that a section of tombstones has.
+/// Reads the offsets of the dead records from a section of tombstones.
 ///
 /// # Errors
 /// [`OpenError::Corrupt`], [`OpenError::Io`].

@@ -10,17 +10,19 @@ use crate::disk::Disk;
 use crate::layout::{HEADER_BYTES, Listing, checkpoint_file};
 use crate::newest::Newest;
 
-/// The checkpoint that is used.
+/// The checkpoint that a salvage starts from, as far as it can be read.
 pub(super) struct Base {
     pub(super) number: u64,
     pub(super) start: Option<Start>,
     pub(super) pieces: Pieces,
-    /// The bytes of each hole.
+    /// The bytes of each hole in `pieces`, in the same order.
     holes: Vec<Vec<u8>>,
 }
 
 impl Reading {
-    /// The newest checkpoint that is whole, if the log replaces a newer one; else the readable parts of the newest one.
+    /// Chooses the checkpoint to start from: the newest one if it is whole; else the newest older one that is whole, if the log has all
+    /// synced frames behind it; else the readable parts of the newest one. Returns `None` if there is no checkpoint, or if no checkpoint
+    /// will do and the log has all synced frames from frame 1 on.
     pub(super) fn choose_base<D: Disk>(
         &mut self,
         source: &mut Source<'_, D>,
@@ -44,7 +46,7 @@ impl Reading {
             }
             damaged = damaged.or(Some(base));
         }
-        // A crash may have come right after the first checkpoint. Then the log still has everything.
+        // If a crash came right after the first checkpoint, the log still has all frames from frame 1 on. Then no checkpoint is needed.
         let from_the_start = order(logs, Floor::default(), newest);
         let begins = from_the_start.frames.first().is_some_and(|(_, frame)| frame.head.number == 1);
         if let Some(base) = &damaged
@@ -57,7 +59,7 @@ impl Reading {
         damaged
     }
 
-    /// Notes a damaged checkpoint that the log replaces.
+    /// Adds a note to the report: this checkpoint is damaged, and the log replaces it.
     fn spare(&mut self, number: u64) {
         let file = checkpoint_file(number);
         self.found.report.notes.push(format!("{file} is damaged, and the log makes up for it"));
@@ -77,7 +79,7 @@ impl Reading {
         Base { number, start: start.map(|start| start.value), pieces, holes }
     }
 
-    /// Takes in the content of the checkpoint, apart from the segments.
+    /// Adds the content of the checkpoint to the findings, apart from the segments. Each hole becomes a loss.
     pub(super) fn take_base(&mut self, base: Option<&Base>) {
         let Some(Base { number, start, pieces, holes }) = base else { return };
         let file = checkpoint_file(*number);
@@ -97,7 +99,7 @@ impl Reading {
                 self.found.state.join(end.state);
                 self.found.wall = self.found.wall.max(end.wall);
             }
-            // Any number may be a key that a client used.
+            // The block with the engine state is lost, so any number may be a key that a client used.
             None => self.found.state.forget_numbers(),
         }
         let known = pieces.end.map(|end| end.ended.saturating_sub(pieces.ended.len() as u64));
@@ -107,7 +109,8 @@ impl Reading {
         }
     }
 
-    /// Notes a block that does not check out. `known`: how many ended tasks are missing.
+    /// Adds a loss for a part of the checkpoint that does not check out. `known`: how many ended tasks the checkpoint has lost in all, if
+    /// its end was read. `without_list`: no list of segments was read.
     fn lose_block(&mut self, file: &str, hole: &Hole, known: Option<u64>, without_list: bool) {
         let held = hole.held;
         let (has_rules, has_ends) = (held.contains("schedules"), held.contains("ended tasks"));
@@ -125,7 +128,8 @@ impl Reading {
         self.found.report.losses.push(loss);
     }
 
-    /// Notes that the checkpoint does not say where the log goes on: a task that only old frames have may have ended long ago.
+    /// Adds a loss for the header of the checkpoint, which would name the first frame to read. Without it all frames are read, also old
+    /// ones. So a task that only old frames have may be saved although it ended long ago.
     pub(super) fn lose_start(&mut self, base: &Base, ordered: &Ordered) {
         let covered = base.pieces.end.map_or(u64::MAX, |end| end.last_frame);
         let old = ordered.frames.iter().filter(|(_, frame)| frame.head.number <= covered);
@@ -139,7 +143,7 @@ impl Reading {
     }
 }
 
-/// The point after which the log is read.
+/// Returns the point after which the log is read. Without a checkpoint, or without its header, the log is read from its first frame on.
 pub(super) fn floor_of(base: Option<&Base>) -> Floor {
     let Some(base) = base else { return Floor::default() };
     let reach = base.pieces.end.map_or(0, |end| end.last_frame);

@@ -1,4 +1,4 @@
-//! Reads a record again.
+//! Reads records a second time, at the offsets that the first pass found.
 
 use std::sync::Arc;
 
@@ -14,7 +14,8 @@ use crate::disk::Disk;
 use crate::layout::le_u32;
 use crate::segment::{RECORD_HEAD_BYTES, read_record, record_bytes};
 
-/// Reads the record at a place that the first pass found. `None`: the disk does not give the same bytes any more.
+/// Reads the record at `spot`, which the first pass found. A failed read is tried once more. `None`: the disk does not give the same bytes
+/// any more.
 pub(super) fn fetch<D: Disk>(
     source: &mut Source<'_, D>,
     files: &[RecordFile],
@@ -27,23 +28,24 @@ pub(super) fn fetch<D: Disk>(
         None => fetch_op(source, name, spot, names),
     };
     once(source).or_else(|| {
-        // Some disks fail now and then.
+        // Some disks fail one read and succeed at the next one.
         source.forget();
         once(source)
     })
 }
 
-/// The result of reading a task with a body that may stand in another record.
+/// The result of [`fetch_with_body`]: a task with a body that may stand in another record.
 pub(super) enum Fetched {
     /// The task is whole.
     Whole(Task),
-    /// The other record cannot be read again. The task has no body.
+    /// The record that has the body cannot be read again. The task has no body.
     Bodiless(Task),
     /// The record of the task cannot be read again.
     Gone,
 }
 
-/// Reads a record, and the record that has its body if that is another one.
+/// Reads the record at `spot`. If `body` is given, the body of the task is in the record at `body`: reads that record too, and puts its
+/// body into the task.
 pub(super) fn fetch_with_body<D: Disk>(
     source: &mut Source<'_, D>,
     files: &[RecordFile],
@@ -65,7 +67,8 @@ pub(super) fn fetch_with_body<D: Disk>(
     }
 }
 
-/// The loss of a record that the disk gave in the first pass and does not give in the second.
+/// Makes the loss of a record that was read in the first pass and cannot be read in the second. With `task`, the lost record is the one
+/// that has the body of `task`.
 pub(super) fn gone(files: &[RecordFile], spot: Spot, id: u64, task: Option<&Task>) -> Loss {
     let file = files.get(spot.file as usize).map_or("", |file| &*file.name);
     let part = if task.is_some() { "payload" } else { "record" };
@@ -103,7 +106,7 @@ fn fetch_op<D: Disk>(source: &mut Source<'_, D>, name: &str, spot: Spot, names: 
     }
 }
 
-/// The checksum of a record of the log, to tell whether a later read gives the same bytes.
+/// Returns the checksum of a record of the log. It tells whether a later read gives the same bytes.
 pub(super) fn op_sum(record: &[u8]) -> u32 {
     crc(0, record)
 }

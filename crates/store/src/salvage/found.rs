@@ -19,9 +19,9 @@ use crate::rules::Rules;
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Progress {
-    /// Bytes of the damaged directory that were read, and its bytes in all.
+    /// Bytes of the damaged directory that were read so far, and the bytes to read in all.
     Read(u64, u64),
-    /// Tasks that were written, and the tasks in all.
+    /// Tasks that were written so far, and the tasks to write in all.
     Written(u64, u64),
     /// The check of the new directory runs.
     Checking,
@@ -39,7 +39,8 @@ pub struct Found {
     pub(super) seq: Seq,
     pub(super) wall: Timestamp,
     pub(super) report: Report,
-    /// Whether frames are missing. Then numbers may have been given out that no record tells of.
+    /// Whether an unknown number of frames may be missing. Then earlier owners may have used change numbers and epochs that no record
+    /// shows.
     pub(super) log_is_torn: bool,
 }
 
@@ -47,32 +48,32 @@ pub struct Found {
 #[derive(Clone, Debug)]
 pub(super) struct RecordFile {
     pub(super) name: Arc<str>,
-    /// The seed of the checksums of its records; `None`: the file is of the log, where a frame is checked as a whole.
+    /// The seed of the checksums of the records in a segment. `None`: a log file, where a frame has one checksum for all its records.
     pub(super) seed: Option<u32>,
 }
 
-/// The first pass under way.
+/// The state of the first pass while it runs.
 pub(super) struct Reading {
     /// The findings so far.
     pub(super) found: Found,
     pub(super) seeds: Seeds,
     pub(super) naming: Naming,
     pub(super) names: Names,
-    /// Damaged records of known tasks, with their files.
+    /// Damaged records of segments, with their files. The footer of the segment names the task of each record.
     pub(super) suspects: Vec<(Arc<str>, Suspect)>,
     pub(super) said: Vec<Said>,
     pub(super) traces: RuleTraces,
     pub(super) done: u64,
     pub(super) total: u64,
-    /// Whether any file checks out by the secret in `meta`.
+    /// Whether the note of the newest log file, a log file or the checkpoint checks out with the secret in `meta`.
     pub(super) fits: bool,
 }
 
-/// The records that damaged bytes seem to have.
+/// One record that damaged bytes seem to have. The record only helps to name what is lost; nothing of it is saved.
 pub(super) struct Said {
     /// The index of the loss in the list of losses.
     pub(super) loss: usize,
-    /// Frames behind this one are later.
+    /// The frames with a higher number than this one are later than the record.
     pub(super) frame: u64,
     pub(super) op: Op,
 }
@@ -90,7 +91,7 @@ impl Reading {
         }
     }
 
-    /// The number of a file in the list of files.
+    /// Adds a file to the list of files, and returns its index in the list.
     pub(super) fn file(&mut self, name: &Arc<str>, seed: Option<u32>) -> u32 {
         self.found.files.push(RecordFile { name: Arc::clone(name), seed });
         u32::try_from(self.found.files.len() - 1).expect("a directory has fewer files than that")

@@ -7,55 +7,57 @@ use tickwheel_engine::{Ended, Seq, Task};
 
 use crate::index::{KeyHash, Naming};
 
-/// The first byte of a record.
+/// Where a record begins.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) struct Spot {
-    /// The place of its file in the list of files.
+    /// The index of the record's file in the list of files.
     pub(super) file: u32,
     pub(super) offset: u64,
-    /// The CRC-32C of a record of the log, for such a record has no checksum of its own. 0 for a record of a segment.
+    /// For a record of the log: its CRC-32C, because such a record has no checksum of its own. For a record of a segment: 0.
     pub(super) sum: u32,
 }
 
-/// The newest record of a task that was read.
+/// The facts of the newest record of a task, of all records that were read.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct Known {
     pub(super) seq: Seq,
-    /// The hash of its queue and key, also of a key that the server made; [`KeyHash::MADE`] if its key leads to another task.
+    /// The hash of the task's queue and key, also of a key that the server made. [`KeyHash::MADE`] if the key leads to another task, or if
+    /// the task ended.
     pub(super) key: KeyHash,
-    /// `None`: the task ended.
+    /// Where the record is. `None`: the task is not to be written, because it ended, or because [`Index::bury`] or [`Index::drop_task`]
+    /// says so.
     pub(super) spot: Option<Spot>,
 }
 
-/// A record with its body in another record.
+/// Where the body of a record is that has no body of its own.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct Borrowed {
     pub(super) from: Spot,
-    /// The change of the record that has the body.
+    /// The seq of the record that has the body.
     seq: Seq,
-    /// Whether the body may be an older one than the task had.
+    /// Whether the body may be older than the last body of the task.
     pub(super) doubtful: bool,
 }
 
-/// The known facts of all tasks, without their records: some 50 bytes for each.
+/// Where the newest record of each task is, or that the task ended: some 50 bytes for each task.
 ///
 /// If a task has two records, the record with the higher seq is right, and an end with a higher seq ends the task. So files may be read in
-/// any order, except that a record without its body comes after the record that has the body.
+/// any order, with one exception: a record without its body must be read after the record that has the body.
 #[derive(Debug)]
 pub(super) struct Index {
     naming: Naming,
     known: BTreeMap<u64, Known>,
-    /// By id, for the newest records that have no body of their own.
+    /// By id: where the body is, for each task whose newest record has no body of its own.
     borrowed: BTreeMap<u64, Borrowed>,
-    /// By id, the last record in the log that has a body.
+    /// By id: the newest record in the log that has a body.
     bodies: BTreeMap<u64, (Seq, Spot)>,
-    /// The newest record of each task that has its body in no record.
+    /// By id: a record without its body, if no record that was read has the body.
     bodiless: BTreeMap<u64, Arc<Task>>,
-    /// Changes that are missing in the log: after the first number, up to the second one.
+    /// Spans of changes that are missing in the log. Each span begins behind its first number and ends with its second number.
     gaps: Vec<(Seq, Seq)>,
-    /// The highest id that was seen.
+    /// The highest id of all records that were read.
     pub(super) id_max: u64,
-    /// The highest change that was seen.
+    /// The highest seq of all records that were read.
     pub(super) seq_max: Seq,
 }
 
@@ -73,12 +75,12 @@ impl Index {
         }
     }
 
-    /// Changes of the log that were not read.
+    /// Notes that the changes behind `behind`, up to `to`, are missing in the log.
     pub(super) fn miss(&mut self, behind: u64, to: u64) {
         self.gaps.push((Seq(behind), Seq(to)));
     }
 
-    /// A record with its body. `in_log`: later records of the log may count on the body.
+    /// Takes in a record that has its body. `in_log`: the record is in the log, so later records of the log may leave the body out.
     pub(super) fn store(&mut self, task: &Task, spot: Spot, in_log: bool) {
         self.see(task.id, task.seq);
         if in_log && self.bodies.get(&task.id).is_none_or(|(seq, _)| *seq < task.seq) {
@@ -91,7 +93,8 @@ impl Index {
         }
     }
 
-    /// A record without its body.
+    /// Takes in a record of the log that leaves its body out, and finds the body. If no record has the body, the record is kept for the
+    /// report only.
     pub(super) fn store_bodiless(&mut self, task: Task, spot: Spot) {
         self.see(task.id, task.seq);
         if !self.is_newer(task.id, task.seq) {
@@ -107,11 +110,11 @@ impl Index {
         }
     }
 
-    /// Finds the body: in the last record of the log that has one, or in the record that a segment has.
+    /// Finds the body of a task: in the newest record of the log that has a body, else in the record that a segment has.
     fn body_for(&self, task: &Task) -> Option<Borrowed> {
         let in_log = self.bodies.get(&task.id).copied();
         let in_segment = || {
-            // The record before this one may have borrowed it, too.
+            // The record before may have no body of its own either. Then both have the same body.
             if let Some(borrowed) = self.borrowed.get(&task.id) {
                 return Some((borrowed.seq, borrowed.from));
             }
@@ -119,14 +122,15 @@ impl Index {
             Some((known.seq, known.spot?))
         };
         let (seq, from) = in_log.or_else(in_segment)?;
-        // If its owner changed nothing since, the body is the same, whatever is missing. A record that counts on a body always has one in
-        // the log. So where there is none, the body is in a gap.
+        // If the task's version is not newer than the record with the body, its owner has not changed the body since. Then the body is
+        // right, even if frames are missing. The log has a record with the body for each record that leaves it out. So if no such record
+        // was read, it is in a gap.
         let unchanged = task.version <= seq;
         let gap = in_log.is_none() || self.gaps.iter().any(|(behind, to)| seq < *to && *behind < task.seq);
         Some(Borrowed { from, seq, doubtful: gap && !unchanged })
     }
 
-    /// A task ended.
+    /// Takes in the end of a task. The end replaces records with a lower seq only.
     pub(super) fn end(&mut self, ended: &Ended) {
         self.see(ended.id, ended.seq);
         let bodiless = self.bodiless.get(&ended.id).is_some_and(|task| task.seq < ended.seq);
@@ -139,7 +143,8 @@ impl Index {
         }
     }
 
-    /// Notes a tombstone of a copy of this record. Whatever became of the task, this record is live no more.
+    /// Takes in a tombstone for the record of task `id` with the number `seq`. If no newer record of the task was read, the task is not to
+    /// be written.
     pub(super) fn bury(&mut self, id: u64, seq: Seq) {
         self.see(id, seq);
         if self.known.get(&id).is_none_or(|known| known.seq <= seq) {
@@ -170,12 +175,12 @@ impl Index {
         self.known.get(&id).is_some_and(|known| known.spot.is_some())
     }
 
-    /// The live tasks.
+    /// Returns the live tasks.
     pub(super) fn live(&self) -> impl Iterator<Item = (u64, &Known)> {
         self.known.iter().filter(|(_, known)| known.spot.is_some()).map(|(id, known)| (*id, known))
     }
 
-    /// Groups of live tasks with the same hash of the key: the ids of each group.
+    /// Returns groups of live tasks whose keys have the same hash: the ids of each group.
     pub(super) fn same_keys(&self) -> Vec<Vec<u64>> {
         let keyed = self.live().filter(|(_, known)| known.key != KeyHash::MADE);
         let mut keyed: Vec<(KeyHash, u64)> = keyed.map(|(id, known)| (known.key, id)).collect();
@@ -184,12 +189,12 @@ impl Index {
         same.map(|same| same.iter().map(|(_, id)| *id).collect()).collect()
     }
 
-    /// Tasks with a payload that may be an older one.
+    /// Returns the tasks with a payload that may be older than their last one.
     pub(super) fn doubtful(&self) -> impl Iterator<Item = u64> {
         self.borrowed.iter().filter(|(_, borrowed)| borrowed.doubtful).map(|(id, _)| *id)
     }
 
-    /// Tasks of which no file has the payload, as they were last.
+    /// Returns the last record of each task whose payload is in no file.
     pub(super) fn bodiless(&self) -> impl Iterator<Item = &Arc<Task>> {
         self.bodiless.values()
     }
@@ -199,14 +204,15 @@ impl Index {
         self.borrowed.get(&id).copied()
     }
 
-    /// The task is not to be written.
+    /// Marks a task as not to be written.
     pub(super) fn drop_task(&mut self, id: u64) {
         if let Some(known) = self.known.get_mut(&id) {
             known.spot = None;
         }
     }
 
-    /// The records to be written, by file and offset, with the place of the body if that stands elsewhere.
+    /// Returns the records to write, in the order of file and offset: where the record is, the id of its task, and where its body is if
+    /// another record has the body.
     pub(super) fn into_places(self) -> Vec<(Spot, u64, Option<Spot>)> {
         let Self { known, borrowed, .. } = self;
         let live = known.into_iter().filter_map(|(id, known)| Some((known.spot?, id)));
@@ -264,13 +270,13 @@ mod tests {
         index.store_bodiless(known(9, 8), C);
         assert_eq!(index.borrowed(7), Some(Borrowed { from: B, seq: Seq(5), doubtful: false }));
 
-        // The owner changed something after the record with the body, and a frame between the two is missing.
+        // The owner changed the task after the record with the body, and a frame between the two records is missing.
         let mut index = super::tests::index();
         index.store(&task(5), B, true);
         index.miss(6, 7);
         index.store_bodiless(known(9, 8), C);
         assert_eq!(index.borrowed(7), Some(Borrowed { from: B, seq: Seq(5), doubtful: true }));
-        // No record changed the task since.
+        // The owner did not change the task after the record with the body.
         index.store_bodiless(known(10, 5), C);
         assert_eq!(index.borrowed(7), Some(Borrowed { from: B, seq: Seq(5), doubtful: false }));
     }
@@ -286,7 +292,7 @@ mod tests {
                 Some(Borrowed { from: A, seq: Seq(5), doubtful }),
                 "version {version}"
             );
-            // The next record without a body borrows it from there, too.
+            // The next record without a body finds the body in the same record of the segment.
             index.store_bodiless(Task { version: Seq(version), ..task(10) }, B);
             assert_eq!(
                 index.borrowed(7),

@@ -1,4 +1,4 @@
-//! Two tasks with one key: which of them has it.
+//! Decides which of several tasks with one key keeps the key.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,16 +16,16 @@ use crate::disk::Disk;
 pub(super) struct Settled {
     /// Dead tasks with a key that leads to another task.
     pub(super) keyless: BTreeSet<u64>,
-    /// Tasks with a record that the disk does not give any more.
+    /// The losses of tasks whose records the disk does not give any more.
     pub(super) gone: Vec<Loss>,
 }
 
 impl Found {
-    /// Settles which task has each key. Two live tasks have one key only where a record is lost: the end of the earlier task, or the record
-    /// of its death.
+    /// Decides which task has each key. Two live tasks have one key only if a record is lost: the end of the earlier task, or the record of
+    /// its death. The tasks that lose a key are not to be written, except dead ones. Does nothing if the report has no loss.
     ///
-    /// The version decides, as in the engine: a put and a redrive give a task its key and a higher version than each task has that had the
-    /// key before. The put alone does not decide, for a redrive brings a task back that was put earlier.
+    /// The highest version decides, as in the engine: a put or a redrive gives a task its key, and a version above that of each task that
+    /// had the key before. The order of the puts does not decide, because a redrive brings back a task that was put earlier.
     pub(super) fn settle_keys<D: Disk>(&mut self, source: &mut Source<'_, D>) -> Settled {
         let mut settled = Settled::default();
         if self.report.is_whole() {
@@ -41,7 +41,8 @@ impl Found {
                     Some(task) => {
                         by_key.entry((task.queue.clone(), task.key.clone())).or_default().push(task);
                     }
-                    // The task may have had the key of another one, so it is not tried again.
+                    // The key of a task that cannot be read is unknown, and another task may have the same key. So the task is not to be
+                    // written.
                     None => {
                         settled.gone.push(gone(&self.files, spot, id, None));
                         self.index.drop_task(id);
@@ -53,7 +54,7 @@ impl Found {
         settled
     }
 
-    /// Leaves the key to one of these tasks.
+    /// Leaves the key to the task with the highest version. A dead task stays without its key; each other task is not to be written.
     fn settle(&mut self, mut tasks: Vec<Task>, settled: &mut Settled) {
         tasks.sort_by_key(|task| (task.version, task.id));
         let Some(owner) = tasks.pop() else { return };

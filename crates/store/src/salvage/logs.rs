@@ -17,22 +17,22 @@ pub(super) struct LogFile {
     pub(super) name: Arc<str>,
     pub(super) len: u64,
     pub(super) header: Option<LogHeader>,
-    /// The byte of the header that is damaged.
+    /// The offset of the one damaged byte of the header, if there is one. `header` has its right value.
     pub(super) mended: Option<u64>,
-    /// The number of the use that the file is in; 0 if that cannot be told.
+    /// The generation of the file's present use; 0 if neither the header nor a frame tells it.
     pub(super) generation: u64,
-    /// The frames of this use, in their order.
+    /// The frames of this use, in the order of their offsets.
     pub(super) frames: Vec<FrameAt>,
-    /// The bytes behind the last frame, from offset to offset, if they differ from those behind the last frame of a whole file.
+    /// The bytes behind the last frame that may be the remains of another frame: the first offset, and the offset behind the last byte.
     pub(super) rest: Option<(u64, u64)>,
 }
 
-/// A frame, and where it stands.
+/// A frame, and the offset where it begins.
 #[derive(Copy, Clone, Debug)]
 pub(super) struct FrameAt {
     pub(super) at: u64,
     pub(super) head: FrameHead,
-    /// Bytes of its records.
+    /// The length of the frame's records (bytes).
     pub(super) ops: u32,
 }
 
@@ -43,13 +43,13 @@ impl FrameAt {
 }
 
 impl LogFile {
-    /// Reads a file whole.
+    /// Reads a whole file, and closes it.
     pub(super) fn read<D: Disk>(source: &mut Source<'_, D>, name: Arc<str>, seeds: &Seeds) -> Self {
         let len = source.len(&name).unwrap_or(0);
         let bytes = source.read(&name, 0, len);
         source.close(&name);
         let mut file = Self::of_bytes(name, &bytes, seeds);
-        // If the disk fails to read a part, no zeroes there can show that the log ends.
+        // A part that the disk fails to read is taken for zeroes. Such zeroes do not prove that the log ends, so the part may be a frame.
         let end = file.frames.last().map_or(FRAMES_AT, FrameAt::end);
         let hidden = || source.unreadable_in(&file.name, end, end + END_MARK_BYTES as u64);
         file.rest = file.rest.or_else(|| hidden().map(|(_, to)| (end, to.min(len))));
@@ -67,11 +67,11 @@ impl LogFile {
                 ops: u32::try_from(frame.ops.len()).expect("a length has four bytes"),
             })
             .collect();
-        // Frames behind the frames of this use are of earlier uses.
+        // The file may also have frames of earlier uses. They are left out.
         let newest = frames.iter().map(|frame| frame.head.generation).max().unwrap_or(0);
         let generation = header.map_or(newest, |header| header.generation);
         frames.retain(|frame| frame.head.generation == generation);
-        // Numbers rise within a file. A frame with a lower number was taken back.
+        // The numbers of frames rise within one use of a file. A frame whose number does not rise is left out.
         let mut last = 0;
         frames.retain(|frame| {
             let rises = frame.head.number > last;
@@ -84,24 +84,25 @@ impl LogFile {
         file
     }
 
-    /// The bytes behind the last frame that the file had and does not have any more.
+    /// Returns the bytes behind the last frame that the file had when its header was written, and does not have any more.
     fn lost_end(&self) -> Option<(u64, u64)> {
         let from = self.frames.last().map_or(FRAMES_AT, FrameAt::end);
         self.header.filter(|header| self.len < header.len).map(|header| (from.min(self.len), header.len))
     }
 
-    /// The bytes behind the last frame that may be the rest of another frame.
+    /// Returns the bytes behind the last frame that may be the remains of another frame.
     fn rest_of(&self, bytes: &[u8]) -> Option<(u64, u64)> {
         let from = self.frames.last().map_or(FRAMES_AT, FrameAt::end);
-        // Bytes behind the end that the header tells are no part of the log.
+        // Bytes behind the length that the header names are no part of the log.
         let len = self.header.map_or(self.len, |header| header.len.min(self.len));
         let rest = bytes.get(usize::try_from(from).ok()?..usize::try_from(len).ok()?)?;
-        // In a file that was all zero, bytes that are not zero were part of a frame. In other files the mark behind the last frame tells.
+        // In a file that was all zero before its first frame, bytes that are not zero were part of a frame. A file of an earlier use has
+        // zeroes right behind its last frame, as the end mark. If they are not zero, they were part of a frame.
         let fresh = self.header.is_some_and(|header| header.fresh);
         let wanted = if fresh { rest } else { &rest[..rest.len().min(END_MARK_BYTES)] };
         let mut last = wanted.iter().rposition(|byte| *byte != 0)? + 1;
         if !fresh && rest.len() >= HEAD_BYTES {
-            // The length is the one that the frame claims, if that is possible.
+            // The remains are as long as the head of the frame says, if the file has that many bytes.
             let bytes = HEAD_BYTES + le_u32(rest, 8) as usize;
             last = if bytes <= rest.len() { bytes } else { last };
         }
@@ -112,29 +113,30 @@ impl LogFile {
 /// A frame, and the index of its file in the list.
 type InFile = (usize, FrameAt);
 
-/// The index of a file in the list, and some bytes of it: from, and to if that is known.
+/// The index of a file in the list, and a part of the file: its first offset, and the offset behind its last byte if that is known.
 type InList = (usize, u64, Option<u64>);
 
 /// Frames that are missing.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Gap {
-    /// The place where the frames should be: the index of the file in the list, and the bytes; `None`: in a file that is missing.
+    /// Where the missing frames should be: a part of a file in the list. `None`: no file in the list has such a part.
     pub(super) place: Option<InList>,
-    /// The last change before the frames, and the last change in them, if that can be told.
+    /// The last change before the missing frames, and the last change in them; `None` if the second is unknown.
     pub(super) changes: (u64, Option<u64>),
-    /// The numbers of the frames, if they can be told.
+    /// The first and the last number of the missing frames; `None` if the last is unknown.
     pub(super) numbers: (u64, Option<u64>),
-    /// Whether the frames were synced for certain.
+    /// Whether the missing frames were synced for certain.
     pub(super) certain: bool,
     /// The damage, in words.
     pub(super) what: String,
 }
 
 impl Gap {
-    /// The most changes that can have been in the gap.
+    /// Returns the most changes that the missing frames can have; `None` if that is unknown.
     pub(super) fn changes_max(&self) -> Option<u64> {
         let (first, last) = self.numbers;
-        // If frames that were taken back stand before the gap, the changes before it are not the expected ones.
+        // If the frames before the gap were taken back, the first number is above the last one. Then the changes before the gap do not tell
+        // how many changes are missing.
         let is_told = last.is_some_and(|last| first <= last);
         self.changes.1.filter(|_| is_told).and_then(|last| last.checked_sub(self.changes.0))
     }
@@ -143,26 +145,26 @@ impl Gap {
 /// The point after which the log is read.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Floor {
-    /// Frames up to this one are in the checkpoint.
+    /// The last frame that the checkpoint has as a whole. Later frames are read from the log.
     pub(super) frame: u64,
     /// The last change in the checkpoint.
     pub(super) seq: u64,
-    /// Files of lower generations are in the checkpoint.
+    /// The lowest generation of the log files that are needed. The checkpoint has the frames of all lower ones.
     pub(super) generation: u64,
-    /// The log has to reach this frame.
+    /// The log had the frame with this number, so the log is damaged if it ends earlier.
     pub(super) reach: u64,
-    /// Whether the beginning of the log is unknown, because the checkpoint does not name it.
+    /// Whether it is unknown where the log begins, because the header of the checkpoint is damaged.
     pub(super) unknown: bool,
 }
 
-/// The frames that count, in their order, and the gaps.
+/// The frames of the log that are used, in their order, and the gaps between them.
 pub(super) struct Ordered {
-    /// The place of the file in the list, and the frame.
+    /// Each frame, with the index of its file in the list.
     pub(super) frames: Vec<InFile>,
     pub(super) gaps: Vec<Gap>,
 }
 
-/// Puts the frames in their order. `newest` is the note of the newest file.
+/// Puts the frames behind `floor` in their order, and finds the gaps. `newest` is the note that names the newest log file.
 pub(super) fn order(files: &[LogFile], floor: Floor, newest: Option<Newest>) -> Ordered {
     let mut used: Vec<usize> =
         (0..files.len()).filter(|index| files[*index].generation >= floor.generation.max(1)).collect();
@@ -176,8 +178,8 @@ pub(super) fn order(files: &[LogFile], floor: Floor, newest: Option<Newest>) -> 
     let mut before: Option<InFile> = None;
     for (index, frame) in &frames {
         let head = &frame.head;
-        // The rule is that of a recovery. Frames that a later owner took back come first if its own first frames are damaged. Then the
-        // numbers go on, and the changes do not.
+        // A recovery has the same rule: the numbers and the changes must both go on. If the first frames of a new owner are damaged, frames
+        // that the owner took back stand in their place. Then the numbers go on, and the changes do not.
         let follows = head.number == last.0 + 1 && head.prev_seq.0 == last.1;
         let follows = follows || (before.is_none() && floor.unknown);
         if !follows {
@@ -206,12 +208,12 @@ pub(super) fn order(files: &[LogFile], floor: Floor, newest: Option<Newest>) -> 
     Ordered { frames, gaps }
 }
 
-/// The change after which changes may be missing before `behind`.
+/// Returns the last change that is certain to come before the gap in front of `behind`. Later changes may be missing.
 fn changes_from(frames: &[InFile], before: Option<InFile>, behind: &FrameHead, last: u64) -> u64 {
     let Some((_, before)) = before.filter(|(_, before)| before.head.epoch != behind.epoch) else {
         return last;
     };
-    // The first frame of the next owner is missing, and it may have taken back frames that were not known to be synced.
+    // The first frame of the next owner is missing. That owner may have taken back all earlier frames that were not known to be synced.
     let synced = frames.iter().find(|(_, frame)| frame.head.number == before.head.durable);
     synced.map_or(before.head.prev_seq.0, |(_, frame)| frame.head.seq.0).min(last)
 }
@@ -227,7 +229,7 @@ fn frames_text((from, to): (u64, Option<u64>)) -> String {
 /// The log as its files were found.
 struct Log<'a> {
     files: &'a [LogFile],
-    /// The places of the files in use, in the order of their generations.
+    /// The indexes of the files in use, in the order of their generations.
     used: Vec<usize>,
     floor: Floor,
     /// The note of the newest file.
@@ -235,7 +237,7 @@ struct Log<'a> {
 }
 
 impl Log<'_> {
-    /// The frames behind `floor` that no later owner took back.
+    /// Returns the frames behind `floor` that no later owner took back.
     fn counted(&self) -> Vec<InFile> {
         let floor = self.floor.frame;
         let mut void_from = u64::MAX;
@@ -250,17 +252,17 @@ impl Log<'_> {
         frames
     }
 
-    /// The place where frames between these two should be.
+    /// Returns where the missing frames between `before` and the second frame should be; `None` if no file has a part for them.
     fn gap_place(&self, before: Option<InFile>, (behind, frame): InFile) -> Option<InList> {
         let files = self.files;
-        // The next frame of the file may be one that a later owner took back.
+        // The next frame in the same file may be one that a later owner took back, so all frames of the file are searched.
         let next_of = |file: usize, from: FrameAt| files[file].frames.iter().find(|frame| frame.at > from.at);
         if let Some((file, from)) = before
             && let Some(next) = next_of(file, from).filter(|next| next.at > from.end())
         {
             return Some((file, from.end(), Some(next.at)));
         }
-        // The first frame of a file is the first one of the owner, or follows the last frame of the file before.
+        // A file has its first frame at `FRAMES_AT`. If the frame stands later, the missing frames were in front of it in the same file.
         if frame.at > FRAMES_AT {
             return Some((behind, FRAMES_AT, Some(frame.at)));
         }
@@ -269,7 +271,7 @@ impl Log<'_> {
         {
             return Some((file, from.end(), Some(to)));
         }
-        // Finds a file between the two that has no frame left.
+        // Looks for a file between the files of the two frames that has no readable frame left.
         let from = before.map_or(0, |(file, _)| files[file].generation);
         let to = files[behind].generation;
         let between = |index: &&usize| from < files[**index].generation && files[**index].generation < to;
@@ -277,7 +279,7 @@ impl Log<'_> {
         silent.map(|index| (*index, FRAMES_AT, files[*index].rest.map(|(_, to)| to)))
     }
 
-    /// The damage in words, with the names of files that are missing.
+    /// Returns the damage in words. If no file has a part for the frames, the text names the log files that are missing.
     fn missing(&self, place: Option<InList>, what: &str) -> String {
         match (place, self.absent().as_slice()) {
             (Some(_), _) | (None, []) => what.to_owned(),
@@ -290,11 +292,11 @@ impl Log<'_> {
         }
     }
 
-    /// Files that the note or a header names and that are not there.
+    /// Returns the log files that the note or a header names, and that are missing.
     fn absent(&self) -> Vec<LogUse> {
         let Self { files, floor, newest, .. } = *self;
         let is_there = |wanted: &LogUse| files.iter().any(|file| file.generation == wanted.generation);
-        // Without a checkpoint it is unknown how far back files are needed.
+        // If the header of the checkpoint is damaged, it is unknown which earlier files are needed. Then only the note is used.
         let named = files.iter().filter(|file| !floor.unknown && file.generation >= floor.generation.max(1));
         let named = named.filter_map(|file| file.header.and_then(|header| header.before));
         let mut named: Vec<LogUse> = named.chain(newest.and_then(|newest| newest.file)).collect();
@@ -304,20 +306,22 @@ impl Log<'_> {
         named
     }
 
-    /// Whether the log ends here, or there was more of it.
+    /// Returns the gap at the end of the log, if frames may be missing behind frame `last.0`. `None`: the log ends there.
     fn end_of(&self, before: Option<InFile>, last: (u64, u64), reach: u64) -> Option<Gap> {
         let Self { files, newest, .. } = *self;
-        // A file that took frames after the last known frame: the note names it, or the header of a file that was made ready after it does.
+        // A missing file that took frames after the last frame that was read. The note names such a file, or the header of a file that was
+        // made ready later.
         let last_generation = before.map_or(0, |(file, _)| files[file].generation);
         let absent = self.absent().into_iter().rfind(|file| file.generation > last_generation);
         // Files behind the last frame: files that were made ready, and files that lost all their frames. The note names a file before its
-        // first frame, so a file of a later use has no frames.
+        // first frame. So a file of a later use than the noted one has no frames yet, and is left out.
         let noted = newest.and_then(|newest| newest.file).map_or(u64::MAX, |file| file.generation);
         let later =
             self.used.iter().copied().filter(|index| files[*index].generation <= noted).filter(|index| {
                 before.is_none_or(|(file, _)| files[*index].generation > files[file].generation)
             });
-        // All bytes of a file were durable when the note named it. So a file that is shorter has lost its end.
+        // The length of a file is durable before the note names the file. So a noted file that is shorter than its header says has lost its
+        // end.
         let header = |generation| files.iter().find(|file| file.generation == generation)?.header;
         let chain =
             newest::back_from(newest.and_then(|newest| newest.file), |file| Some(header(file)?.before));
@@ -354,7 +358,7 @@ mod tests {
     use super::*;
     use crate::log::stamp;
 
-    /// A file with frames of one owner: numbers, and the changes before and in them.
+    /// Makes a log file with frames of one owner. Each frame is given as its number, the last change before it and the last change in it.
     fn file(name: &str, generation: u64, epoch: u32, frames: &[(u64, u64, u64)], seeds: &Seeds) -> LogFile {
         let header = LogHeader { generation, len: 1 << 13, fresh: true, before: None };
         let mut bytes = header.to_bytes(seeds).to_vec();
@@ -377,8 +381,8 @@ mod tests {
         LogFile::of_bytes(name.into(), &bytes, seeds)
     }
 
-    /// The story: an owner took back the last frames of its predecessor, and its own first frames are damaged. The frames that were taken
-    /// back stood in for the damaged ones, and no gap was reported.
+    /// The story: an owner took back the last frames of the owner before, and the first frames of the new owner were damaged. The salvage
+    /// took the frames that were taken back for the damaged ones, and reported no gap.
     #[test]
     fn frames_that_were_taken_back_do_not_hide_those_that_are_missing() {
         let seeds = Seeds::new([3; 16]);

@@ -1,4 +1,4 @@
-//! The lost parts, and the tasks that they are about.
+//! Notes the lost parts, and finds the tasks that each loss is about.
 
 use std::sync::Arc;
 
@@ -16,7 +16,8 @@ use crate::layout::SHARD;
 use crate::log::HEAD_BYTES;
 
 impl Reading {
-    /// Notes frames that are missing: the content of their bytes is told, and not believed.
+    /// Adds a loss for a gap in the log. Records that can be decoded from the bytes of the gap only help to name lost tasks and rules; they
+    /// are not saved.
     pub(super) fn lose_gap<D: Disk>(&mut self, source: &mut Source<'_, D>, logs: &[LogFile], gap: &Gap) {
         let one = gap.numbers.1 == Some(gap.numbers.0);
         let unit = if one { Unit::Frame } else { Unit::Frames };
@@ -40,17 +41,18 @@ impl Reading {
         }
     }
 
-    /// Takes the rules and ends out of a damaged block of the checkpoint. Each frame of the log comes after the block.
+    /// Decodes the rules and ends in a damaged block of the checkpoint, to name them in the loss with this index. Each frame of the log
+    /// comes after the block.
     pub(super) fn hear_block(&mut self, loss: usize, bytes: &[u8]) {
         let said = said(bytes, &mut self.names);
         self.said.extend(said.into_iter().map(|op| Said { loss, frame: 0, op }));
     }
 
-    /// Finds the tasks that the losses are about, after everything is read.
+    /// Finds the tasks and rules that the losses are about, after everything is read. Removes losses of bytes that had no record.
     pub(super) fn resolve<D: Disk>(&mut self, source: &mut Source<'_, D>, logs: &[LogFile]) {
         let suspects = std::mem::take(&mut self.suspects);
         for (file, suspect) in suspects {
-            // The log has a later record of the task, or its end.
+            // Another record of the task, or its end, was read. It is later than the damaged record, so nothing is lost.
             if self.found.index.get(suspect.id).is_some() {
                 continue;
             }
@@ -67,14 +69,14 @@ impl Reading {
         self.lose_schedules();
         self.lose_bodies();
         name_tasks(source, logs, &self.seeds, &mut self.found.report.losses);
-        // A loss that is about no task, no end and no setting is no loss.
+        // Bytes of a segment in which no record was are no loss.
         self.found.report.losses.retain(|loss| !(loss.tasks_max == Some(0) && is_empty_records(loss)));
         self.found.seq = self.found.seq.max(self.found.index.seq_max);
     }
 
     fn lose_record(&mut self, file: &Arc<str>, suspect: Suspect) {
         let Suspect { from, to, id, queue, key, says, why } = suspect;
-        // A key is the right one if the footer has its hash, too.
+        // The key in the damaged record is believed only if the footer has the hash of the same key.
         let same = |task: &&Task| task.id == id && task.queue == queue && self.naming.of(task) == key;
         let key = says.as_ref().filter(same).map(|task| task.key.clone());
         let mut loss = Loss::new(&**file, from, Some(to), Unit::Record, why);
@@ -84,7 +86,7 @@ impl Reading {
         self.found.index.see(id, Seq::ZERO);
     }
 
-    /// The fate that damaged bytes give a task; `None` if a later record replaces them.
+    /// Returns what may have happened to the task of a record in damaged bytes; `None` if a later record of the task or its end was read.
     fn fate_of(&self, op: &Op) -> Option<LostTask> {
         let (id, seq, queue, key, ends): (u64, Seq, &QueueName, _, bool) = match op {
             Op::Stored(task) | Op::StoredBodyKnown(task) => {
@@ -106,7 +108,7 @@ impl Reading {
         Some(LostTask { id, queue: Some(queue.clone()), key: Some(key.clone()), fate })
     }
 
-    /// Notes the schedules that a lost block of the checkpoint had, by the tasks that are named after them.
+    /// Names the schedules that a lost block of the checkpoint may have had. Their names stand in the keys of the tasks that they made.
     fn lose_schedules(&mut self) {
         let Reading { found, traces, .. } = self;
         let block = |loss: &&mut Loss| loss.unit == Unit::Block && loss.rules_may_be_older;
@@ -115,7 +117,8 @@ impl Reading {
         }
     }
 
-    /// Notes the tasks with a record that counts on a body in a missing frame.
+    /// Names the tasks whose payload is lost or may be too old, because it was in a missing frame. Adds a loss if no loss is about frames
+    /// yet.
     fn lose_bodies(&mut self) {
         let bodiless: Vec<Arc<Task>> = self.found.index.bodiless().cloned().collect();
         let doubtful: Vec<u64> = self.found.index.doubtful().collect();
@@ -145,7 +148,7 @@ impl Reading {
     }
 }
 
-/// The records that damaged bytes seem to have. After bytes that are no record, the next record is looked for byte by byte.
+/// Decodes the records that damaged bytes seem to have. Behind bytes that are no record, the search goes on byte by byte.
 fn said(bytes: &[u8], names: &mut Names) -> Vec<Op> {
     let mut said = Vec::new();
     let mut at = 0;
@@ -162,7 +165,7 @@ fn said(bytes: &[u8], names: &mut Names) -> Vec<Op> {
     said
 }
 
-/// Whether a loss is bytes of a segment in which no record was: the rest of a section.
+/// Whether a loss is about bytes of a segment, and no task and no end can be lost in them: the rest of a section.
 fn is_empty_records(loss: &Loss) -> bool {
     loss.unit == Unit::Records && loss.ended_max == Some(0) && loss.tasks.is_empty()
 }

@@ -1,18 +1,18 @@
-//! Finds the byte that is damaged, where a checksum covers few enough bytes.
+//! Finds the one damaged byte of 64 bytes under one checksum, by trying each change of one byte.
 
 use crate::layout::HEADER_BYTES;
 
-/// The value that `read` takes from 64 bytes, as they are or with another value for one byte.
+/// The value that `read` takes from 64 bytes, either unchanged or with one byte changed.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct Mended<T> {
     pub(super) value: T,
-    /// The offset of the damaged byte: the bytes check out with another value for it, and in no other way. `None`: they check out as they
-    /// are.
+    /// The offset of the damaged byte: the bytes check out if this byte is changed, and with no other change of one byte. `None`: the bytes
+    /// check out unchanged.
     pub(super) at: Option<u64>,
 }
 
-/// Reads 64 bytes under one CRC-32C. If they do not check out, each of the 16,320 ways to change one byte is tried. Bytes with another kind
-/// of damage pass for one of these once in 260,000 times, and the value must make sense beside its checksum.
+/// Reads 64 bytes under one CRC-32C. If they do not check out, each of the 16,320 ways to change one byte is tried; `None` unless exactly
+/// one of them checks out. Bytes with more damage pass by chance once in 260,000 times. Even then `read` must accept the value.
 pub(super) fn read_mended<T>(
     bytes: &[u8],
     read: impl Fn(&[u8; HEADER_BYTES]) -> Option<T>,

@@ -1,4 +1,4 @@
-//! The keys of lost tasks, from other frames of the log. Frames that no recovery needs any more count too.
+//! Finds the queues and keys of lost tasks in the frames of the log, also in frames that no recovery needs any more.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,8 @@ use crate::codec::{Names, Op, split_ops};
 use crate::disk::Disk;
 use crate::log::frames;
 
-/// Gives queues and keys to the tasks that losses know by their ids alone, as far as any frame has them.
+/// Fills in the queue and key of each lost task that has only its id, if a frame of any log file has a record of the task. Reads all log
+/// files again.
 pub(super) fn name_tasks<D: Disk>(
     source: &mut Source<'_, D>,
     logs: &[LogFile],

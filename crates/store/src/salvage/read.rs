@@ -31,10 +31,11 @@ use crate::options::ClockMode;
 use crate::rules::Rules;
 use crate::segment::read_segment_header;
 
-/// Reads the damaged place that `disk` is. Nothing in it is changed.
+/// Reads the damaged data directory behind `disk`. Nothing in the directory is changed.
 ///
 /// # Errors
-/// There is no base for the reading: `meta` is missing or too damaged, or of another version; or the place cannot be listed.
+/// The directory cannot be read at all: `meta` is missing, too damaged, of another version or of another directory; the folder of the shard
+/// is missing; the directory was never finished; or the system refuses to list a folder or to open a file.
 pub fn read<D: Disk>(disk: &mut D, progress: &mut dyn FnMut(Progress)) -> Result<Found, OpenError> {
     let mut source = Source::new(disk);
     let meta = read_meta(&mut source);
@@ -85,7 +86,7 @@ pub fn read<D: Disk>(disk: &mut D, progress: &mut dyn FnMut(Progress)) -> Result
 /// The content of `meta`.
 struct Read {
     meta: Meta,
-    /// The offset of the damaged byte of `meta`.
+    /// The offset of the one damaged byte of `meta`, if there is one.
     mended: Option<u64>,
     note: Option<String>,
 }
@@ -114,7 +115,8 @@ fn read_meta<D: Disk>(source: &mut Source<'_, D>) -> Result<Read, OpenError> {
     }
 }
 
-/// `meta` with several damaged bytes, none of them in the secret: another file checks out by the secret.
+/// Rebuilds `meta` if several of its bytes are damaged and its secret is whole. The secret is taken for whole if the note of the newest log
+/// file or the header of a log file checks out with it. `None`: neither does.
 fn rebuilt<D: Disk>(source: &mut Source<'_, D>, bytes: &[u8]) -> Result<Option<Read>, OpenError> {
     let Some(secret) = bytes.get(SECRET_AT..).and_then(|rest| rest.first_chunk::<16>()) else {
         return Ok(None);
@@ -140,7 +142,7 @@ fn rebuilt<D: Disk>(source: &mut Source<'_, D>, bytes: &[u8]) -> Result<Option<R
     Ok(Some(Read { meta, mended: None, note: Some(note) }))
 }
 
-/// The error where `meta` cannot be read, with the advice where another `meta` with the same secret exists.
+/// Returns the error for a `meta` that cannot be read. The text says where another `meta` with the same secret may be.
 fn no_secret(why: &str) -> OpenError {
     let what = format!(
         "{why}, and no file can be read without the secret in it; it is the same in each backup of this directory: copy the directory, put \
@@ -149,7 +151,7 @@ fn no_secret(why: &str) -> OpenError {
     OpenError::corrupt(META, 0, what)
 }
 
-/// The files in the shard's folder, and the report so far: how many they are, and their bytes.
+/// Lists the files in the folder of the shard. The report gets their number and their bytes, without files that were never finished.
 fn list<D: Disk>(source: &mut Source<'_, D>) -> Result<(Listing, ReadReport), OpenError> {
     let mut report = ReadReport::default();
     let names = source.list(SHARD)?;
@@ -242,7 +244,8 @@ impl Reading {
             }
             return;
         }
-        // If the log has everything from its first frame on, segments are of checkpoints that were never finished.
+        // If the log has everything from its first frame on, each segment belongs to a checkpoint that was never finished, and is not
+        // needed.
         let whole_log = base.is_none()
             && ordered.frames.first().is_some_and(|(_, frame)| frame.head.number == 1)
             && ordered.gaps.iter().all(|gap| !gap.certain);
@@ -262,11 +265,12 @@ impl Reading {
             buried.extend(self.read_segment(source, &file, *generation, None));
             self.advance(len, progress);
         }
-        // A record may have been copied from a segment that was not removed yet, and its copy may be dead.
+        // Without a list, all segments are read, also those whose records were copied to other segments. So a record may look live although
+        // its copy is dead.
         buried.into_iter().for_each(|(id, seq)| self.found.index.bury(id, seq));
     }
 
-    /// Reads a segment that the checkpoint counts on.
+    /// Reads a segment that the checkpoint lists, also if the file has another name now. Adds a loss if the file is missing.
     fn read_listed<D: Disk>(&mut self, source: &mut Source<'_, D>, listing: &Listing, listed: Listed) {
         let Listed { generation, len, records, .. } = listed;
         let named = segment_file(generation);
@@ -297,7 +301,8 @@ impl Reading {
         matches!(read_segment_header(&bytes, generation, &self.seeds), Ok(Some(_)))
     }
 
-    /// Returns the dead records of a segment that no checkpoint lists.
+    /// Reads a segment, and takes in its records and its losses. Returns the id and seq of each dead record if no checkpoint lists the
+    /// segment, else nothing.
     fn read_segment<D: Disk>(
         &mut self,
         source: &mut Source<'_, D>,
@@ -347,7 +352,7 @@ impl Reading {
         }
     }
 
-    /// The records of a frame that checked out before. `None`: the disk does not give the same bytes any more.
+    /// Reads the records of a frame again that checked out before. `None`: the disk does not give the same bytes any more.
     fn frame_again<D: Disk>(
         &self,
         source: &mut Source<'_, D>,
@@ -392,7 +397,7 @@ impl Reading {
         }
     }
 
-    /// A frame that was there when the file was read first.
+    /// Adds a loss for a frame that checked out when the file was read first, and cannot be read again.
     fn lose_frame(&mut self, log: &LogFile, frame: &FrameAt) {
         let FrameHead { number, prev_seq, seq, .. } = frame.head;
         let what = format!("frame {number} was read once, and the disk fails to read it again");

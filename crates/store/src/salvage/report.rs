@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tickwheel_engine::{Key, Population, QueueName, RuleName};
 
-/// How many tasks of one loss are named; the others are counted only.
+/// A loss names at most this many tasks, and at most this many rules.
 pub(super) const NAMED_MAX: usize = 10_000;
 
 /// The result of a salvage.
@@ -25,8 +25,8 @@ pub struct Report {
     pub superseded_tasks: Vec<Superseded>,
 }
 
-/// A task that is not in the new directory, because a later task has its key. It had ended, or it was dead and is lost. The record that
-/// tells which is in the lost parts.
+/// A task that is not in the new directory, because a later task has its key. Either the task had ended, or it was dead. The record that
+/// would tell which of the two is lost.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Superseded {
@@ -36,7 +36,7 @@ pub struct Superseded {
     pub queue: QueueName,
     /// The key of the task.
     pub key: Key,
-    /// The task that has the key.
+    /// The id of the task that has the key.
     pub by: u64,
 }
 
@@ -44,24 +44,25 @@ pub struct Superseded {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct ReadReport {
-    /// Files of the directory.
+    /// How many files the folder of the shard has, without files that were never finished.
     pub files: u64,
-    /// Bytes of these files.
+    /// Bytes of these files together.
     pub bytes: u64,
-    /// Frames of the log that count.
+    /// How many frames of the log checked out and come after the checkpoint. Frames that could not be read a second time are included.
     pub frames: u64,
-    /// Records in the frames, in segments and in the checkpoint.
+    /// How many records were read, in the frames, in segments and in the checkpoint.
     pub records: u64,
     /// The checkpoint that the log was read on top of; `None`: there is none, or nothing of it could be used.
     pub checkpoint: Option<String>,
-    /// Files with one damaged byte in a part that is small enough to tell which byte it is. With the offset of that byte.
+    /// Files with one damaged byte that was found and put right while reading, with the offset of that byte. The files themselves stay as
+    /// they are.
     pub mended: Vec<(String, u64)>,
-    /// Parts that the disk failed to read: file, first byte, and the first byte behind the part.
+    /// Parts that could not be read: file, first byte, and the first byte behind the part.
     pub unreadable: Vec<(String, u64, u64)>,
 }
 
 impl ReadReport {
-    /// Adds the parts that a second pass could not read. The first pass may have met the same parts.
+    /// Adds the parts that the second pass could not read. Parts that the report has already are left out.
     pub(super) fn join_unreadable(&mut self, parts: Vec<(String, u64, u64)>) {
         for (file, from, to) in parts {
             let covers = |known: &(String, u64, u64)| known.0 == file && known.1 <= from && to <= known.2;
@@ -76,15 +77,15 @@ impl ReadReport {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct WrittenReport {
-    /// Tasks of each queue that has any.
+    /// How many tasks each queue has, for each queue with a task.
     pub queues: BTreeMap<QueueName, Population>,
-    /// Settings of queues.
+    /// How many queues have settings.
     pub settings: u64,
-    /// Schedules.
+    /// How many schedules there are.
     pub schedules: u64,
-    /// Jobs.
+    /// How many jobs there are.
     pub jobs: u64,
-    /// Ended tasks that are remembered.
+    /// How many ended tasks are remembered.
     pub ended: u64,
 }
 
@@ -92,31 +93,31 @@ pub struct WrittenReport {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Loss {
-    /// The file, from the data directory on.
+    /// The path of the file, relative to the data directory. If the file is unknown, the folder of the shard.
     pub file: String,
     /// The offset of the first lost byte.
     pub from: u64,
-    /// The offset behind the last lost byte; `None`: the loss goes to the end of the file, or its end is unknown.
+    /// The offset behind the last lost byte; `None`: the loss goes to the end of the file, or the end of the loss is unknown.
     pub to: Option<u64>,
-    /// The unit that one checksum covered there.
+    /// The unit that is lost.
     pub unit: Unit,
     /// The damage, as a sentence fragment.
     pub what: String,
-    /// Whether something is lost for certain. `false`: it may be the rest of a write that a crash cut short, and no client was told that
-    /// the write was done.
+    /// Whether something is lost for certain. `false`: the part may be the rest of a write that a crash cut short. No client was told that
+    /// such a write was done.
     pub certain: bool,
     /// The tasks that the loss is about, as far as they can be told: at most 10,000.
     pub tasks: Vec<LostTask>,
-    /// At most this many tasks are lost here, or are in the new directory in an older state; `None`: that cannot be told.
+    /// At most this many tasks are lost by this loss, or are in the new directory in an older state; `None`: that cannot be told.
     pub tasks_max: Option<u64>,
     /// At most this many tasks had ended, and are in the new directory because of this loss; `None`: that cannot be told.
     pub ended_max: Option<u64>,
     /// The settings, schedules and jobs that the loss is about, as far as they can be told: at most 10,000.
     pub rules: Vec<LostRule>,
-    /// Whether settings, schedules and jobs of the new directory may be older ones, because changes of them may be lost here.
+    /// Whether settings, schedules and jobs of the new directory may be older ones, because this loss may have had changes of them.
     pub rules_may_be_older: bool,
-    /// Whether the ends of tasks may be forgotten here. Then their keys are answered `not_found` from now on, and not `done` or
-    /// `cancelled`.
+    /// Whether this loss may have had the ends of tasks. Then the keys of such tasks are answered `not_found` from now on, and not `done`
+    /// or `cancelled`.
     pub ends_may_be_forgotten: bool,
 }
 
@@ -143,7 +144,7 @@ pub enum RuleFate {
 }
 
 impl RuleFate {
-    /// As words.
+    /// Returns the fate in words.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -164,11 +165,11 @@ pub enum Unit {
     Frames,
     /// The record of one task in a segment.
     Record,
-    /// Records of a segment with a damaged index.
+    /// Bytes of a segment in which no record checks out.
     Records,
     /// A whole segment.
     Segment,
-    /// Tombstones of a segment: which of its tasks had ended or were changed.
+    /// Tombstones of a segment, which say which of its records are dead.
     Tombstones,
     /// A block of a checkpoint.
     Block,
@@ -177,7 +178,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// The name of the unit.
+    /// Returns the name of the unit.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -199,9 +200,9 @@ impl Unit {
 pub struct LostTask {
     /// The id that the server gave the task.
     pub id: u64,
-    /// The queue of the task.
+    /// The queue of the task, if it is known from a record.
     pub queue: Option<QueueName>,
-    /// The key of the task.
+    /// The key of the task, if it is known from a record.
     pub key: Option<Key>,
     /// The fate of the task.
     pub fate: Fate,
@@ -221,12 +222,13 @@ pub enum Fate {
     PerhapsOlder,
     /// Damaged bytes say that the task ended: the new directory has it, and perhaps should not.
     PerhapsEnded,
-    /// Damaged bytes say that the task ended, and no other record tells of it: its key is answered `not_found` from now on.
+    /// Damaged bytes say that the task ended, and no other record of the task was read. So the key of the task is answered `not_found` from
+    /// now on.
     EndForgotten,
 }
 
 impl Fate {
-    /// As words.
+    /// Returns the fate in words.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -252,7 +254,7 @@ pub enum MayHoldEnded {
 }
 
 impl Report {
-    /// Whether the new directory has all that the old one had.
+    /// Whether the new directory has all that the damaged one had.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.losses.is_empty()
@@ -269,7 +271,7 @@ impl Report {
         }
     }
 
-    /// Notes a task that is left out.
+    /// Counts a task that is left out, and names it if fewer than 10,000 are named.
     pub(super) fn supersede(&mut self, task: Superseded) {
         self.superseded += 1;
         if self.superseded_tasks.len() < NAMED_MAX {
@@ -277,7 +279,7 @@ impl Report {
         }
     }
 
-    /// How many live tasks were written, and how many dead ones.
+    /// Returns how many live tasks and how many dead tasks were written.
     #[must_use]
     pub fn tasks(&self) -> Population {
         let queues = self.written.queues.values();
@@ -312,12 +314,12 @@ impl Loss {
         }
     }
 
-    /// The loss of at most this many tasks and ends of tasks; `None`: that cannot be told.
+    /// Sets how many tasks and how many ends of tasks the loss is about at most; `None`: that cannot be told.
     pub(super) fn at_most(self, tasks_max: Option<u64>, ended_max: Option<u64>) -> Self {
         Self { tasks_max, ended_max, ..self }
     }
 
-    /// Names settings, a schedule or a job, up to a bound.
+    /// Names settings, a schedule or a job in the loss, in place of an earlier entry of the same name. At most 10,000 are named.
     pub(super) fn name_rule(&mut self, rule: LostRule) {
         self.rules.retain(|known| known.name != rule.name);
         if self.rules.len() < NAMED_MAX {
@@ -325,7 +327,7 @@ impl Loss {
         }
     }
 
-    /// Names one more task, up to a bound.
+    /// Names one more task in the loss, unless 10,000 are named or one of the last 64 entries is the same.
     pub(super) fn name(&mut self, task: LostTask) {
         if self.tasks.len() < NAMED_MAX && !self.tasks.iter().rev().take(64).any(|known| *known == task) {
             self.tasks.push(task);

@@ -1,4 +1,4 @@
-//! Settings, schedules and jobs that lost something.
+//! Finds settings, schedules and jobs that may be lost or too old.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,9 +12,9 @@ use crate::rules::Rules;
 pub(super) struct RuleTraces {
     /// The last frame that has a change of each rule.
     said_at: BTreeMap<RuleName, u64>,
-    /// Whether names are taken from tasks: the checkpoint lost some rules.
+    /// Whether the names of schedules are taken from the keys of tasks, because the checkpoint lost some rules.
     pub(super) wants_names: bool,
-    /// Schedules that tasks are named after.
+    /// Schedules whose names stand in the keys of tasks that were read.
     of_tasks: BTreeSet<RuleName>,
 }
 
@@ -24,7 +24,7 @@ impl RuleTraces {
         self.said_at.insert(name.clone(), frame);
     }
 
-    /// Takes a task in that was read. If a schedule made the task, its key is `name@instant`.
+    /// Notes the name of the schedule that made a task, if `wants_names` is set. The key of such a task is `name@instant`.
     pub(super) fn task(&mut self, task: &Task) {
         if !self.wants_names || self.of_tasks.len() >= NAMED_MAX {
             return;
@@ -36,7 +36,8 @@ impl RuleTraces {
         }
     }
 
-    /// The fate of a rule that damaged bytes name. These bytes stood before the frames after `frame`. `None`: nothing of the rule is lost.
+    /// Returns what may have happened to a rule that damaged bytes name. Each frame after `frame` is later than the damaged bytes. `None`:
+    /// nothing of the rule is lost.
     pub(super) fn fate(&self, (name, rule): &RuleEffect, frame: u64, rules: &Rules) -> Option<LostRule> {
         if self.said_at.get(name).is_some_and(|said| *said > frame) {
             return None;
@@ -51,7 +52,7 @@ impl RuleTraces {
         Some(LostRule { name: name.clone(), fate })
     }
 
-    /// Schedules that tasks are named after, and that the rules do not have.
+    /// Returns the schedules whose names stand in the keys of tasks, and that are not among `rules`.
     pub(super) fn missed(&self, rules: &Rules) -> impl Iterator<Item = LostRule> {
         let missed = self.of_tasks.iter().filter(|name| !rules.by_name().contains_key(*name));
         missed.map(|name| LostRule { name: name.clone(), fate: RuleFate::PerhapsLost })

@@ -22,18 +22,18 @@ const STORED: u8 = 1;
 
 /// In a search byte by byte, each byte of a segment is looked at this many times at most, on average.
 const LOOKS_MAX: u64 = 256;
-/// Records of this length are always looked at.
+/// Records of at most this many bytes are looked at even after the search has used up [`LOOKS_MAX`].
 const SHORT_BYTES: u64 = 4_096;
-/// Bytes without a record that are read to name a task in them.
+/// The most bytes that are read of a part without a record, to name a task in the part.
 const NAMED_BYTES_MAX: u64 = 4 << 20;
 
-/// The known facts of a segment before it is read.
+/// The facts that the caller has about a segment before it is read.
 #[derive(Copy, Clone, Debug)]
 pub(super) struct Wanted<'a> {
     pub(super) file: &'a str,
-    /// Where the checksums of its records start.
+    /// The seed of the checksums of the segment's records.
     pub(super) seed: u32,
-    /// Bytes that count, and records in all, if a checkpoint names them.
+    /// The length of the segment (bytes) and the number of its records, if a checkpoint lists the segment.
     pub(super) listed: Option<(u64, u64)>,
 }
 
@@ -45,7 +45,7 @@ pub(super) struct Suspect {
     pub(super) id: u64,
     pub(super) queue: QueueName,
     pub(super) key: KeyHash,
-    /// The content of its bytes, right or wrong.
+    /// The task that the damaged bytes say, right or wrong; `None` if they are no record of a task.
     pub(super) says: Option<Task>,
     pub(super) why: String,
 }
@@ -55,17 +55,18 @@ pub(super) struct Suspect {
 pub(super) struct Outcome {
     pub(super) suspects: Vec<Suspect>,
     pub(super) losses: Vec<Loss>,
-    /// Tasks that damaged bytes name, by the place of the loss in `losses`.
+    /// Tasks that damaged bytes name, each with the index of its loss in `losses`.
     pub(super) named: Vec<(usize, Task)>,
-    /// Records that checked out.
+    /// How many records checked out.
     pub(super) records: u64,
-    /// Tails with one damaged byte.
+    /// The offsets of damaged bytes in tails that have one such byte.
     pub(super) mended: Vec<u64>,
-    /// Places of dead records.
+    /// The offsets of dead records.
     pub(super) dead: BTreeSet<u64>,
 }
 
-/// Reads a segment and hands over each record that checks out, with its offset and whether a tombstone stands for it.
+/// Reads a segment, and calls `take` for each record that checks out: with its offset, its task, and whether the record is dead by a
+/// tombstone.
 pub(super) fn read_segment<D: Disk>(
     source: &mut Source<'_, D>,
     wanted: Wanted<'_>,
@@ -105,12 +106,12 @@ struct Walk<'w, 'd, D> {
     names: &'w mut Names,
     take: &'w mut dyn FnMut(u64, Task, bool),
     found: Outcome,
-    /// Bytes of records that a search byte by byte may still look at.
+    /// The number of bytes that a search byte by byte may still read as possible records.
     spare_bytes: u64,
 }
 
 impl<D: Disk> Walk<'_, '_, D> {
-    /// The sections that can be reached from the end, first to last, and where the first of them begins.
+    /// Returns the sections that can be reached from the end of the segment, first to last, and the offset where the first of them begins.
     fn sections_from_end(&mut self, len: u64) -> (Vec<Section>, u64) {
         let mut sections = Vec::new();
         let mut end = len;
@@ -130,7 +131,7 @@ impl<D: Disk> Walk<'_, '_, D> {
         (sections, end)
     }
 
-    /// The sections before `end` with tails that still check out, first to last.
+    /// Searches for tails before `end` that still check out. Returns their sections, first to last.
     fn sections_by_magic(&mut self, end: u64) -> Vec<Section> {
         let mut sections: Vec<Section> = Vec::new();
         let mut at = HEADER_BYTES as u64;
@@ -185,7 +186,7 @@ impl<D: Disk> Walk<'_, '_, D> {
             None => {
                 let (before, losses) = (self.found.records, self.found.losses.len());
                 self.scan(tail.start, tail.footer_at);
-                // The footer itself is no loss: the records tell all that it says.
+                // A footer that cannot be read is no loss of its own, because the records have all its facts.
                 let lost = tail.count.saturating_sub(self.found.records - before);
                 for loss in &mut self.found.losses[losses..] {
                     loss.tasks_max = Some(records_max(loss, lost));
@@ -194,7 +195,7 @@ impl<D: Disk> Walk<'_, '_, D> {
         }
     }
 
-    /// Reads the records of a run, each at the place that the footer gives.
+    /// Reads the records of a run, each at the offset that the footer gives.
     fn indexed(&mut self, section: &Section, footer: &Footer) {
         let start = section.tail.start;
         for (nth, entry) in footer.entries.iter().enumerate() {
@@ -223,7 +224,7 @@ impl<D: Disk> Walk<'_, '_, D> {
         }
     }
 
-    /// Looks for records byte by byte, in bytes that no tail describes or whose footer is damaged.
+    /// Searches for records byte by byte, in a part that no tail describes or whose footer is damaged.
     fn scan(&mut self, from: u64, to: u64) {
         let mut at = from;
         let mut bad_from = None;
@@ -249,25 +250,25 @@ impl<D: Disk> Walk<'_, '_, D> {
         }
     }
 
-    /// The record that begins at `at`, if one does, and how long it is.
+    /// Returns the record that begins at `at`, and its length (bytes). `None`: no record checks out there, or the search may not read more.
     fn record_at(&mut self, at: u64, to: u64) -> Option<(Task, u64)> {
         let head = self.source.next(self.wanted.file, at, (RECORD_HEAD_BYTES as u64).min(to - at));
         if head.get(4) != Some(&STORED) {
             return None;
         }
         let bytes = record_bytes(head).filter(|bytes| *bytes <= to - at)?;
-        // A payload can look like the heads of many long records. A try without a record costs its length from the budget.
+        // A payload can look like the heads of many long records. So each try costs the length of the possible record from the budget.
         self.spare_bytes = self.spare_bytes.checked_sub(bytes).or((bytes <= SHORT_BYTES).then_some(0))?;
         let record = self.source.next(self.wanted.file, at, bytes);
         let (task, _) = read_record(record, at, self.wanted.seed, self.names).ok()?;
         Some((task, bytes))
     }
 
-    /// Notes bytes in which no record begins.
+    /// Adds a loss for bytes in which no record checks out.
     fn hole(&mut self, from: u64, to: u64) {
         let index = self.found.losses.len();
         let loss = Loss::new(self.wanted.file, from, Some(to), Unit::Records, "no record here checks out");
-        // The bytes name one task at most; there may be more tasks in them.
+        // At most one task is named: the first record of the bytes. The bytes may have had more tasks.
         let bytes = self.source.read(self.wanted.file, from, (to - from).min(NAMED_BYTES_MAX));
         if let Some(task) = says(&bytes, self.names) {
             self.found.named.push((index, task));
@@ -275,7 +276,8 @@ impl<D: Disk> Walk<'_, '_, D> {
         self.found.losses.push(loss);
     }
 
-    /// Counts the missing records, by the numbers in the checkpoint and the tails.
+    /// Sets how many records each loss can have had at most, by the numbers in the checkpoint and in the tails. Adds a loss if the file is
+    /// shorter than the checkpoint says.
     fn count(&mut self, sections: &[Section], len: u64, there: u64) {
         let runs = sections.iter().filter(|section| section.tail.kind == SectionKind::Run);
         let of_tails: u64 = runs.map(|section| section.tail.count).sum();
@@ -287,7 +289,7 @@ impl<D: Disk> Walk<'_, '_, D> {
         if unknown == 0 && !cut {
             return;
         }
-        // Records that are neither in a known run nor were found elsewhere.
+        // `missing` counts the listed records that no readable tail counts and that the search did not find.
         let suspects = self.found.suspects.len() as u64;
         let known = of_tails.max(self.found.records + suspects);
         let missing = self.wanted.listed.map(|_| listed.saturating_sub(known));
@@ -298,7 +300,7 @@ impl<D: Disk> Walk<'_, '_, D> {
         };
         for loss in self.found.losses.iter_mut().filter(|loss| covers(loss)) {
             loss.tasks_max = missing.map(|missing| records_max(loss, missing));
-            // Tombstones may have stood there.
+            // Tombstones may have stood in these bytes.
             loss.ended_max = None;
         }
         if cut {
@@ -310,13 +312,13 @@ impl<D: Disk> Walk<'_, '_, D> {
     }
 }
 
-/// How many of the missing records these bytes can have had.
+/// Returns how many of the `missing` records the bytes of this loss can have had at most.
 fn records_max(loss: &Loss, missing: u64) -> u64 {
     let bytes = loss.to.map_or(u64::MAX, |to| to.saturating_sub(loss.from));
     missing.min(bytes.div_ceil(RECORD_HEAD_BYTES as u64))
 }
 
-/// The content of a damaged record, as far as its bytes are a record at all.
+/// Decodes the task of a damaged record; `None` if the bytes are no record of a task.
 fn says(bytes: &[u8], names: &mut Names) -> Option<Task> {
     match split_ops(bytes.get(4..)?, names).next()?.op {
         Ok(Op::Stored(task)) => Some(task),

@@ -1,4 +1,4 @@
-//! Reads the parts of a damaged place that a disk still gives.
+//! Reads from a damaged disk the parts that can still be read.
 
 use std::io;
 
@@ -7,17 +7,18 @@ use rustix::io::Errno;
 use crate::disk::{Disk, DiskError};
 use crate::layout::zeroes;
 
-/// The size of the blocks that are read one by one after a larger read failed.
+/// The size of the blocks that are read one by one after a larger read failed (bytes).
 const BLOCK_BYTES: u64 = 4_096;
-/// Bytes that are read at once where one record follows the other.
+/// The least number of bytes that are read at once where one record follows the other.
 const WINDOW_BYTES: u64 = 256 << 10;
 
-/// A damaged place. A part that the disk fails to read is taken for zeroes, and noted. So each caller checks the bytes by a checksum.
+/// The damaged directory. A part that the disk fails to read is returned as zeroes, and noted. So each caller checks the bytes by a
+/// checksum.
 pub(super) struct Source<'d, D> {
     disk: &'d mut D,
-    /// File, first byte, and the first byte behind it.
+    /// The parts that could not be read: file, first byte, and the first byte behind the part.
     unreadable: Vec<(String, u64, u64)>,
-    /// Why the first of them was not read.
+    /// The first failure that is damage of the disk, as [`is_damage`] tells.
     first_failure: Option<DiskError>,
     /// The first failure that is no damage of the disk: the files may be whole, and another try may read them.
     refusal: Option<DiskError>,
@@ -26,7 +27,7 @@ pub(super) struct Source<'d, D> {
     other: Window,
 }
 
-/// Bytes of one file that were read last.
+/// A part of one file that was read last, and is in memory.
 #[derive(Default)]
 struct Window {
     file: String,
@@ -40,6 +41,8 @@ impl<'d, D: Disk> Source<'d, D> {
         Self { disk, unreadable: Vec::new(), first_failure: None, refusal: None, window, other }
     }
 
+    /// Takes out the first failure that is no damage of the disk.
+    ///
     /// # Errors
     /// Some file was not read, and the disk is not the cause: this user may not read the file, it is a link, or no more files can be
     /// opened.
@@ -47,12 +50,13 @@ impl<'d, D: Disk> Source<'d, D> {
         self.refusal.take().map_or(Ok(()), Err)
     }
 
-    /// The first part that the disk failed to read, and why.
+    /// Returns a sentence about the first part that the disk failed to read, and why.
     pub(super) fn first_failure(&self) -> Option<String> {
         self.first_failure.as_ref().map(|error| format!("the first read that failed: {error}"))
     }
 
-    /// Changes to the other of the two windows: a body that stands elsewhere does not take the place of the records that come next.
+    /// Swaps the two windows. A body of another record is read through the other window, so the records that come next stay in the first
+    /// one.
     pub(super) fn change_window(&mut self) {
         std::mem::swap(&mut self.window, &mut self.other);
     }
@@ -62,13 +66,13 @@ impl<'d, D: Disk> Source<'d, D> {
         self.window = Window::default();
     }
 
-    /// The part of these bytes of a file that the disk failed to read, if there is one.
+    /// Returns the first unreadable part of the file that has bytes between `from` and `to`, if there is one.
     pub(super) fn unreadable_in(&self, file: &str, from: u64, to: u64) -> Option<(u64, u64)> {
         let touches = |(known, start, end): &&(String, u64, u64)| known == file && *start < to && from < *end;
         self.unreadable.iter().find(touches).map(|(_, start, end)| (*start, *end))
     }
 
-    /// Whether the disk failed to read anything so far.
+    /// Whether any part could not be read so far.
     pub(super) fn has_failed(&self) -> bool {
         !self.unreadable.is_empty()
     }
@@ -77,13 +81,16 @@ impl<'d, D: Disk> Source<'d, D> {
         self.unreadable
     }
 
+    /// Lists a folder.
+    ///
     /// # Errors
     /// The folder cannot be listed.
     pub(super) fn list(&mut self, dir: &str) -> Result<Vec<String>, DiskError> {
         self.disk.list(dir)
     }
 
-    /// The length (bytes). `None` if the file is not there, or cannot be opened.
+    /// Returns the length of a file (bytes). `None` if the file is missing or cannot be opened. A file that cannot be opened is noted as
+    /// unreadable.
     pub(super) fn len(&mut self, file: &str) -> Option<u64> {
         match self.disk.len(file) {
             Ok(len) => Some(len),
@@ -101,11 +108,11 @@ impl<'d, D: Disk> Source<'d, D> {
         self.disk.close(file);
     }
 
-    /// The bytes from `from` on, at most `len`: fewer at the end of the file only.
+    /// Reads at most `len` bytes from offset `from` on; fewer only at the end of the file. Parts that cannot be read are zeroes.
     pub(super) fn read(&mut self, file: &str, from: u64, len: u64) -> Vec<u8> {
         let len = len.min(self.len(file).unwrap_or(0).saturating_sub(from));
         let mut bytes = zeroes(len);
-        // A read that ends early counts as a failed one, because the file is longer.
+        // A read that ends early is treated as a failed one, because the file is longer.
         if !self.disk.read(file, from, &mut bytes).is_ok_and(|count| count == bytes.len()) {
             self.read_in_blocks(file, from, &mut bytes);
         }
@@ -145,17 +152,19 @@ impl<'d, D: Disk> Source<'d, D> {
         }
     }
 
-    /// Reads as [`read`](Self::read) does, for callers that go on with the bytes behind: more is read at once.
+    /// Returns the same bytes as [`read`](Self::read), from a window in memory. The caller goes on with the bytes behind, so more of them
+    /// are read at once.
     pub(super) fn next(&mut self, file: &str, from: u64, len: u64) -> &[u8] {
         let has = |window: &Window| {
             window.file == file && window.at <= from && from + len <= window.at + window.bytes.len() as u64
         };
         if !has(&self.window) {
             if self.window.file != file && self.other.file != self.window.file {
-                // A directory may have thousands of files, and a process not as many descriptors.
+                // A directory may have more files than a process may have open. So a file that no window has is closed.
                 self.disk.close(&self.window.file);
             }
-            // Where the caller looks for records byte by byte, the next record may begin a byte later.
+            // A search byte by byte asks for the next record one byte later. So at least twice the length is read, and the window serves
+            // the next calls.
             let bytes = self.read(file, from, len.saturating_mul(2).max(WINDOW_BYTES));
             self.window = Window { file: file.to_owned(), at: from, bytes };
         }
@@ -165,14 +174,14 @@ impl<'d, D: Disk> Source<'d, D> {
     }
 }
 
-/// Whether the disk, or the file system on it, lost the bytes.
+/// Whether the error says that the disk, or the file system on it, lost the bytes.
 fn is_damage(error: &io::Error) -> bool {
     let Some(code) = error.raw_os_error() else {
-        // A disk that is no file system.
+        // Without an error number, the error comes from a simulated disk. Such a disk reports damage as `Other`.
         return error.kind() == io::ErrorKind::Other;
     };
     let mut damages = vec![Errno::IO, Errno::BADMSG];
-    // The file system does not check out, the medium has a hole, and the device behind a network failed.
+    // `UCLEAN`: the file system is damaged. `NODATA`: the medium has lost the bytes. `REMOTEIO`: the device behind a network failed.
     #[cfg(target_os = "linux")]
     damages.extend([Errno::UCLEAN, Errno::NODATA, Errno::REMOTEIO]);
     damages.iter().any(|damage| damage.raw_os_error() == code)

@@ -22,18 +22,18 @@ use crate::layout::can_rise;
 use crate::options::StoreOptions;
 use crate::table::record_bytes;
 
-/// Bytes of records in one commit, about, and how many there are at most.
+/// A commit has about this many bytes of records, and at most [`COMMIT_EFFECTS`] effects.
 const COMMIT_BYTES: u64 = 1 << 20;
 const COMMIT_EFFECTS: usize = 4_096;
 
-/// Where frames are missing, owners may have given out ids and changes that no record tells of. So this many numbers are passed over: more
-/// than the largest disk has frames for. There are 2^53 of each, because JSON counts that far.
+/// If frames are missing, owners may have used ids and change numbers that no record shows. So the salvage skips this many numbers: more
+/// than the frames of the largest disk can have used. Ids and change numbers go up to 2^53, because JSON counts that far.
 const NUMBERS_PASSED: u64 = 1 << 32;
 
-/// Epochs that are passed over for the same reason. There are 2^32.
+/// The number of epochs that the salvage skips for the same reason as [`NUMBERS_PASSED`]. There are 2^32 epochs.
 const EPOCHS_PASSED: u32 = 1 << 20;
 
-/// Polls without an answer on a full disk, after which the salvage gives up.
+/// The salvage gives up after this many polls that had no answer and found the disk full.
 const FULL_POLLS_MAX: u32 = 64;
 
 /// Why the new directory was not made. Each text completes "failed to salvage: ...".
@@ -43,21 +43,21 @@ pub enum WriteError {
     /// The new directory cannot be made.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// The damaged directory cannot be read any more, and its disk is not what failed.
+    /// The damaged directory cannot be read any more. The cause is no damage of the disk, so another try may succeed.
     #[error(transparent)]
     Read(DiskError),
     /// The new directory cannot be written.
     #[error("{0}")]
     Failed(String),
-    /// There is no space for it.
+    /// The disk has no space for the new directory.
     #[error("the disk is full; the new directory takes about as much space as the damaged one")]
     Full,
 }
 
-/// Copies the found records into the place that `target` is, which has to be empty. A server can open the new directory when this returns.
+/// Copies the found records into the directory `target`, which has to be empty. The new data directory is complete when this returns.
 ///
 /// # Errors
-/// [`WriteError`]; the content of the place is not complete then.
+/// [`WriteError`]; the new directory is not complete then.
 pub fn write<D: Disk, T: Disk>(
     found: Found,
     disk: &mut D,
@@ -68,12 +68,12 @@ pub fn write<D: Disk, T: Disk>(
     write_as(found, disk, target, options, progress)
 }
 
-/// No limit: the next owner limits how many ended tasks are remembered.
+/// Returns history limits that keep all ended tasks. The next owner limits how many ended tasks are remembered.
 fn everything() -> HistoryLimits {
     HistoryLimits::last(usize::MAX)
 }
 
-/// Works as [`write()`], with log files of another size. For tests.
+/// Works as [`write()`], with other store options, such as smaller log files. For tests.
 ///
 /// # Errors
 /// [`WriteError`].
@@ -95,7 +95,7 @@ pub fn write_as<D: Disk, T: Disk>(
     let mut writer = Writer::begin(store, &found)?;
     let Found { files, index, histories, mut state, mut report, .. } = found;
     if !report.is_whole() {
-        // Owners may have given out numbers that no record tells of.
+        // Owners may have given out ids that no record shows.
         state.pass_ids(index.id_max, NUMBERS_PASSED);
     }
     writer.commit(Batch { rules, state: Some(state), ..Batch::default() })?;
@@ -139,13 +139,14 @@ pub fn write_as<D: Disk, T: Disk>(
 }
 
 impl Found {
-    /// The report so far.
+    /// Returns the report so far.
     #[must_use]
     pub fn report(&self) -> &Report {
         &self.report
     }
 
-    /// The rules to write. A schedule does not wait for the end of a task that is not there.
+    /// Returns the rules to write. If a schedule waits for the end of a task that is not saved, the schedule goes on without the task, and
+    /// a note says that.
     fn rules(&mut self) -> Vec<RuleEffect> {
         let (wall, index, whole) = (self.wall, &self.index, self.report.is_whole());
         let mut notes = Vec::new();
@@ -171,7 +172,7 @@ impl Found {
     }
 }
 
-/// A schedule as it is once the task has ended that it waited for.
+/// Returns the schedule as it is after the end of the task that it waits for.
 fn freed(record: &ScheduleRecord, wall: Timestamp) -> ScheduleRecord {
     let mut record = ScheduleRecord { running: None, ..record.clone() };
     if let Cadence::FixedDelay { ms } = record.schedule.cadence
@@ -182,7 +183,7 @@ fn freed(record: &ScheduleRecord, wall: Timestamp) -> ScheduleRecord {
     record
 }
 
-/// Commits one after the other.
+/// Writes the new directory, one commit after the other.
 struct Writer<T: Disk> {
     store: DiskStore<T, InlineIo<T>>,
     ownership: Ownership,
@@ -195,7 +196,8 @@ struct Writer<T: Disk> {
 
 impl<T: Disk> Writer<T> {
     fn begin(mut store: DiskStore<T, InlineIo<T>>, found: &Found) -> Result<Self, WriteError> {
-        // The next owner comes right after the last one of the damaged directory, so the leases that a stop wrote down stay valid.
+        // Without missing frames, the salvage writes with the last epoch of the damaged directory. So the next owner gets the next epoch,
+        // and the leases that a stop wrote down stay valid.
         let epoch = if found.log_is_torn {
             found.epoch.0.saturating_add(EPOCHS_PASSED)
         } else {
@@ -206,7 +208,7 @@ impl<T: Disk> Writer<T> {
         let passed = if found.log_is_torn { NUMBERS_PASSED } else { 0 };
         let seq = Seq(found.seq.max(found.index.seq_max).0.saturating_add(passed));
         if !can_rise(&[seq.0]) {
-            // The checksum of the record is right, but no store wrote the record.
+            // The record checks out, but no store can have given it such a high number.
             return Err(WriteError::Failed(format!(
                 "a record is of change {seq}, and no store counts that far"
             )));
@@ -237,7 +239,7 @@ impl<T: Disk> Writer<T> {
     }
 
     fn commit(&mut self, batch: Batch) -> Result<(), WriteError> {
-        // All changes are numbered already, so the first commit brings the last number.
+        // The tasks keep the numbers of their changes. So each commit, also the first, has the highest number as its last change.
         let Self { ownership, seq, wall, .. } = *self;
         match self.ask(Request::Commit { ownership, seq, wall, batch })? {
             Reply::Done { .. } => Ok(()),
@@ -258,8 +260,8 @@ impl<T: Disk> Writer<T> {
             if let Some(why) = self.store.failure() {
                 return Err(WriteError::Failed(why.to_owned()));
             }
-            // `full` counts all such polls, not those in a row: the next try for a file writes some zeroes, and until it stops at them the
-            // disk does not look full.
+            // `full` counts all polls that find the disk full, also if other polls are in between: each new try to make a file writes some
+            // zeroes, and during the try the disk does not look full.
             full += u32::from(self.store.is_full());
             if full > FULL_POLLS_MAX {
                 return Err(WriteError::Full);
@@ -267,7 +269,7 @@ impl<T: Disk> Writer<T> {
         }
     }
 
-    /// Ends it as a server that stops does.
+    /// Writes the rest and releases the ownership, as a stop does. Then counts in the report what the new directory has.
     fn finish(mut self, report: &mut Report) -> Result<(), WriteError> {
         self.flush()?;
         let mut full = 0;

@@ -1,12 +1,12 @@
-//! Which tasks share a segment.
+//! Decides which tasks share a segment.
 
 use tickwheel_engine::{Task, Timestamp};
 
-/// How much time a segment covers, with the number that the level has in files. These numbers never change, and are the order of the
-/// levels as well.
+/// How much time a segment covers. Files have the number of the level, so these numbers never change. They are also the order of the
+/// levels.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) enum Level {
-    /// Tasks that were due when they were written.
+    /// Any time: tasks that were due when they were written.
     Overdue = 0,
     /// An hour: tasks due within two days.
     Hour = 1,
@@ -14,8 +14,8 @@ pub(crate) enum Level {
     Day = 2,
     /// Thirty days: all others.
     Month = 3,
-    /// Thirty days: tasks that were given up, by when they are forgotten. They are apart from the others, so that they are found among
-    /// millions.
+    /// Thirty days: dead tasks, by the time at which they are forgotten. They have segments of their own, so that a list of dead tasks does
+    /// not have to read millions of other tasks.
     Dead = 4,
 }
 
@@ -24,13 +24,13 @@ const DAY_MS: i64 = 24 * HOUR_MS;
 const MONTH_MS: i64 = 30 * DAY_MS;
 
 impl Level {
-    /// The level that has this number in files.
+    /// Returns the level that has this number in files.
     pub(crate) fn from_number(number: u64) -> Option<Self> {
         let all = [Self::Overdue, Self::Hour, Self::Day, Self::Month, Self::Dead];
         all.into_iter().find(|level| *level as u64 == number)
     }
 
-    /// How much time a bucket of this level covers; `None`: any.
+    /// Returns how much time (ms) a bucket of this level covers; `None`: any time.
     fn width_ms(self) -> Option<i64> {
         match self {
             Self::Overdue => None,
@@ -48,12 +48,12 @@ impl Level {
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct Bucket {
     pub(crate) level: Level,
-    /// The number of the bucket within its level, from 1970 on; 0 for the overdue.
+    /// The number of the bucket within its level, from 1970 on; 0 for overdue tasks.
     pub(crate) index: u64,
 }
 
 impl Bucket {
-    /// Where a task is put at `now`.
+    /// Returns the bucket of a task that is written at `now`.
     pub(crate) fn of(task: &Task, now: Timestamp) -> Self {
         if task.dead().is_some() {
             Self::at(Level::Dead, task.due_at)
@@ -80,14 +80,14 @@ impl Bucket {
         Self { level, index: level.width_ms().map_or(0, |width| (due_at.as_ms() / width).unsigned_abs()) }
     }
 
-    /// The bucket's first instant.
+    /// Returns the first instant of the bucket.
     pub(crate) fn start(self) -> Timestamp {
         let width = self.level.width_ms().unwrap_or(0).unsigned_abs();
         let ms = i64::try_from(self.index.saturating_mul(width)).unwrap_or(i64::MAX);
         Timestamp::from_ms(ms).unwrap_or(Timestamp::EPOCH)
     }
 
-    /// The bucket's last instant.
+    /// Returns the last instant of the bucket.
     pub(crate) fn end(self) -> Timestamp {
         match self.level.width_ms() {
             None => Timestamp::MAX,

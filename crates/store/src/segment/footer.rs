@@ -6,29 +6,29 @@ use crate::codec::{DecodeError, Names, Reader, put_bytes, put_varint, timestamp}
 use crate::index::KeyHash;
 use crate::layout::{le_u32, le_u64};
 
-/// Some neighbouring records of a run, read together.
+/// Some neighbouring records of a run, which are read together.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Block {
-    /// The block's first byte, from the begin of the run.
+    /// The offset of the block's first byte, from the begin of the run (bytes).
     pub(crate) at: u32,
-    /// The block's records; in memory, the live ones of them.
+    /// How many records the block has. In memory: how many of them are live.
     pub(crate) records: u32,
-    /// The place of the block's first record.
+    /// The due key of the block's first record.
     pub(crate) first: DueKey,
 }
 
-/// The facts about one record that are known without reading it.
+/// The facts about one record that the footer has.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Entry {
     pub(crate) id: u64,
     pub(crate) key: KeyHash,
-    /// The record's first byte, from the begin of the run.
+    /// The offset of the record's first byte, from the begin of the run (bytes).
     pub(crate) at: u32,
     /// The index of the record's queue in the footer's queues.
     pub(crate) queue: u32,
-    /// Whether it has a lease that a stop wrote down.
+    /// Whether the task has a lease that a stop wrote down.
     pub(crate) leased: bool,
-    /// Whether it was given up.
+    /// Whether the task is dead.
     pub(crate) dead: bool,
 }
 
@@ -37,15 +37,15 @@ const ENTRY_BYTES: usize = 24;
 const LEASED: u32 = 1 << 31;
 const DEAD: u32 = 1 << 30;
 
-/// The footer of a run: with it, an opening needs to read no record.
+/// The footer of a run. An opening reads the footer and no record.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Footer {
-    /// The blocks, in the order of their places.
+    /// The blocks, in the order of their due keys.
     pub(crate) blocks: Vec<Block>,
     pub(crate) queues: Vec<QueueName>,
-    /// The entries, in the order of their places.
+    /// The entries, in the order of their due keys.
     pub(crate) entries: Vec<Entry>,
-    /// The place of the last record.
+    /// The due key of the last record.
     pub(crate) last: Option<DueKey>,
 }
 
@@ -118,7 +118,8 @@ impl Footer {
     }
 }
 
-/// Whether each block begins with an entry and has as many entries as it says. The blocks together say as many as there are entries.
+/// Whether each block begins at the offset of its first entry. The caller has checked that all blocks together have as many records as
+/// there are entries.
 fn begin_blocks(entries: &[Entry], blocks: &[Block]) -> bool {
     let mut from = 0;
     blocks.iter().all(|block| {
@@ -163,8 +164,8 @@ mod tests {
         Footer::read(&bytes, footer.entries.len() as u64, &mut Names::new())
     }
 
-    /// The story: a footer's blocks and entries told of different records. So a count of live records went below zero, and a segment was
-    /// removed while a task was in it.
+    /// The story: the blocks and the entries of a footer described different records. So a count of live records went below zero, and a
+    /// segment was removed while a task was in it.
     #[test]
     fn blocks_and_entries_tell_of_the_same_records() {
         let whole = footer();

@@ -24,7 +24,8 @@ impl SegmentHeader {
     }
 }
 
-/// Reads the header of a segment; `Err` has the format if a later version wrote it.
+/// Reads the header of the segment with this generation. `Ok(None)`: the header does not check out. `Err` has the format if a later version
+/// wrote the header.
 pub(crate) fn read_segment_header(
     bytes: &[u8],
     generation: u64,

@@ -1,4 +1,4 @@
-//! Segments: files of tasks, put where time will look for them.
+//! Segments: each is a file with the tasks of one span of due time.
 
 mod bucket;
 mod footer;

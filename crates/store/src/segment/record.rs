@@ -14,7 +14,7 @@ pub(crate) const RECORD_HEAD_BYTES: usize = 9;
 /// The reason why bytes are no record.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum BadRecord {
-    /// The record has this many bytes in all, and fewer are there.
+    /// The record has at least this many bytes, and the input has fewer.
     Short(u64),
     /// The record does not check out.
     Damaged(String),
@@ -29,17 +29,17 @@ pub(crate) fn put_record(out: &mut Vec<u8>, task: &Task, offset: u64, seed: u32)
     out[at..at + 4].copy_from_slice(&sum.to_le_bytes());
 }
 
-/// The sum covers the place: a record that a disk shows in another place is none.
+/// Returns the checksum of a record. The checksum covers the offset, so a record that a disk returns for another offset does not check out.
 fn record_sum(bytes: &[u8], offset: u64, seed: u32) -> u32 {
     crc(crc(seed, &offset.to_le_bytes()), bytes)
 }
 
-/// How long the record is that begins with these bytes.
+/// Returns the length (bytes) of the record that begins with `head`; `None` if `head` is shorter than [`RECORD_HEAD_BYTES`].
 pub(crate) fn record_bytes(head: &[u8]) -> Option<u64> {
     head.first_chunk::<RECORD_HEAD_BYTES>().map(|head| RECORD_HEAD_BYTES as u64 + u64::from(le_u32(head, 5)))
 }
 
-/// Reads the record at `offset`, with which `bytes` begins. Returns also how many bytes it has.
+/// Reads the record at the begin of `bytes`, which stands at `offset` of its file. Returns the task and the length of the record (bytes).
 pub(crate) fn read_record(
     bytes: &[u8],
     offset: u64,
@@ -50,7 +50,7 @@ pub(crate) fn read_record(
     Ok((decode(whole, names)?, whole.len()))
 }
 
-/// A record of a task, read as far as the task is wanted.
+/// A record that was read whole, or only its head if its task is of another queue.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Skimmed {
     Task(Arc<Task>),
@@ -77,8 +77,8 @@ impl Skimmed {
     }
 }
 
-/// Reads the whole record if its task is in the queue `wanted`, or if no queue is given. Otherwise it reads the head only, without
-/// allocation.
+/// Checks the record at the begin of `bytes`. Decodes all of it if its task is in the queue `wanted`, or if no queue is given; else only
+/// its head, without allocation. Returns also the length of the record (bytes).
 pub(crate) fn skim_record(
     bytes: &[u8],
     offset: u64,
@@ -97,7 +97,7 @@ pub(crate) fn skim_record(
     Ok((skimmed, whole.len()))
 }
 
-/// The bytes of the record that stands at `offset` and begins `bytes`.
+/// Checks the checksum of the record at the begin of `bytes`, which stands at `offset` of its file. Returns the bytes of the record.
 fn checked(bytes: &[u8], offset: u64, seed: u32) -> Result<&[u8], BadRecord> {
     let Some(length) = record_bytes(bytes) else { return Err(BadRecord::Short(RECORD_HEAD_BYTES as u64)) };
     let whole = usize::try_from(length).ok().and_then(|length| bytes.get(..length));

@@ -1,4 +1,4 @@
-//! The parts of a segment: each was appended by one checkpoint.
+//! The sections of a segment: parts of the file, each appended by one checkpoint.
 
 use crate::checksum::crc;
 use crate::codec::{DecodeError, Reader, put_varint};
@@ -9,26 +9,26 @@ const MAGIC: [u8; 8] = *b"TWsectio";
 /// Bytes of a tail, which ends each section.
 pub(crate) const TAIL_BYTES: usize = 64;
 
-/// The content of a section, with the number that the kind has in files. These numbers never change.
+/// What a section has. Files have the number of the kind, so these numbers never change.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum SectionKind {
-    /// A run: records in the order of their places, then the footer that says where each is.
+    /// A run: records in the order of their due keys, then the footer that says where each record is.
     Run = 1,
-    /// The offsets of records that are live no more.
+    /// Tombstones: the offsets of records in the same file that are dead.
     Tombstones = 2,
 }
 
-/// The end of a section, which describes it. Sections are read from the end of the file to its begin.
+/// The last bytes of a section, which describe the section. A reader finds the sections from the end of the file to its begin.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Tail {
     pub(crate) kind: SectionKind,
-    /// The section's first byte in the file.
+    /// The offset of the section's first byte in the file.
     pub(crate) start: u64,
-    /// Where the section's footer begins. It ends where the tail begins.
+    /// The offset where the section's footer begins. The footer ends where the tail begins.
     pub(crate) footer_at: u64,
     /// The footer's checksum.
     pub(crate) footer_sum: u32,
-    /// How many records, or tombstones.
+    /// How many records or tombstones the section has.
     pub(crate) count: u64,
 }
 
@@ -36,19 +36,19 @@ pub(crate) struct Tail {
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Section {
     pub(crate) tail: Tail,
-    /// Where the tail begins.
+    /// The offset in the file where the tail begins.
     pub(crate) tail_at: u64,
 }
 
 impl Section {
-    /// Bytes of the footer.
+    /// Returns the length of the footer (bytes).
     pub(crate) fn footer_bytes(&self) -> u64 {
         self.tail_at - self.tail.footer_at
     }
 }
 
 impl Tail {
-    /// The tail that stands at `at` of its file.
+    /// Appends the tail, which will stand at `at` of its file.
     pub(crate) fn put(self, out: &mut Vec<u8>, at: u64, seed: u32) {
         let mut bytes = [0; TAIL_BYTES];
         bytes[..8].copy_from_slice(&MAGIC);
@@ -62,7 +62,7 @@ impl Tail {
         out.extend_from_slice(&bytes);
     }
 
-    /// Reads a tail; `None` if it does not check out at this place.
+    /// Reads the tail that stands at `at` of its file; `None` if it does not check out there.
     pub(crate) fn read(bytes: &[u8], at: u64, seed: u32) -> Option<Self> {
         let bytes = bytes.first_chunk::<TAIL_BYTES>()?;
         if bytes[..8] != MAGIC || le_u32(bytes, 8) != tail_sum(bytes, at, seed) {
@@ -84,7 +84,8 @@ fn tail_sum(bytes: &[u8; TAIL_BYTES], at: u64, seed: u32) -> u32 {
     crc(crc(crc(seed, &at.to_le_bytes()), &bytes[..8]), &bytes[12..])
 }
 
-/// A whole section of tombstones, to stand at `start`: the offsets of records in this file, in any order.
+/// Appends a whole section of tombstones, which will stand at `start` of its file. `offsets` are the dead records of the same file; this
+/// sorts them.
 pub(crate) fn put_tombstones(out: &mut Vec<u8>, offsets: &mut [u64], start: u64, seed: u32) {
     offsets.sort_unstable();
     let at = out.len();
@@ -105,7 +106,7 @@ pub(crate) fn put_tombstones(out: &mut Vec<u8>, offsets: &mut [u64], start: u64,
     tail.put(out, tail_at, seed);
 }
 
-/// The offsets in a footer of tombstones.
+/// Reads the offsets from the footer of a section that has `count` tombstones.
 pub(crate) fn read_tombstones(footer: &[u8], count: u64) -> Result<Vec<u64>, DecodeError> {
     let mut reader = Reader::new(footer);
     let mut offsets = Vec::new();

@@ -11,12 +11,12 @@ use super::section::{SectionKind, Tail};
 use crate::checksum::crc;
 use crate::index::KeyHash;
 
-/// A run that is being written. Tasks come in the order of their places; bytes are taken from the run as they become ready.
+/// A run that is being written. Tasks are pushed in the order of their due keys. In between, the caller takes out the bytes that are ready.
 #[derive(Debug)]
 pub(crate) struct RunWriter {
     seed: u32,
     start: u64,
-    /// Where `bytes` stand in the file.
+    /// The offset in the file where `bytes` will stand.
     bytes_at: u64,
     bytes: Vec<u8>,
     footer: Footer,
@@ -29,12 +29,12 @@ pub(crate) struct RunWriter {
 pub(crate) struct Written {
     pub(crate) run: Run,
     pub(crate) entries: Vec<Entry>,
-    /// Where the run's section ends.
+    /// The offset in the file where the run's section ends.
     pub(crate) end: u64,
 }
 
 impl RunWriter {
-    /// A run that begins at `start`. A block is closed once it has `block_bytes`.
+    /// Begins a run at the offset `start` of the file. A block takes no more records once it has `block_bytes` bytes.
     pub(crate) fn new(seed: u32, start: u64, block_bytes: u64) -> Self {
         Self {
             seed,
@@ -47,12 +47,12 @@ impl RunWriter {
         }
     }
 
-    /// Bytes of the run so far, without its footer.
+    /// Returns how many bytes the run has so far, without its footer.
     pub(crate) fn len(&self) -> u64 {
         self.bytes_at + self.bytes.len() as u64 - self.start
     }
 
-    /// Bytes that wait to be taken.
+    /// Returns how many bytes wait to be taken out.
     pub(crate) fn waiting(&self) -> usize {
         self.bytes.len()
     }
@@ -92,14 +92,15 @@ impl RunWriter {
         number
     }
 
-    /// Takes the bytes that are to be written next, and where they go.
+    /// Takes out the bytes to write next. Returns the offset in the file where they go, and the bytes.
     pub(crate) fn take(&mut self) -> (u64, Vec<u8>) {
         let at = self.bytes_at;
         self.bytes_at += self.bytes.len() as u64;
         (at, core::mem::take(&mut self.bytes))
     }
 
-    /// Ends it. The last bytes are to be written too.
+    /// Ends the run with its footer and its tail. Returns the offset of the last bytes, these bytes, which still have to be written, and
+    /// the run.
     pub(crate) fn finish(mut self) -> (u64, Vec<u8>, Written) {
         let end = self.start + self.len();
         let footer_at = self.bytes.len();

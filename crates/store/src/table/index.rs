@@ -1,23 +1,23 @@
-//! The orders in which live tasks are looked for.
+//! The indexes of the live tasks: by due key, by queue and by key.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use tickwheel_engine::{DueKey, Key, Population, QueueName, Task};
 
-/// The places of each live task: in the order of all queues, and in its queue by place and by key.
+/// The indexes of the live tasks: one of all queues by due key, and for each queue by due key and by key.
 ///
-/// A task with a written lease is in `leased` too.
+/// A task with a lease that a stop wrote down is in `leased` too.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct Index {
     pub(super) by_place: BTreeMap<DueKey, u64>,
     pub(super) queues: BTreeMap<QueueName, QueueIndex>,
-    /// Tasks with a lease in their record that a stop wrote down.
+    /// The tasks whose records have a lease that a stop wrote down.
     pub(super) leased: BTreeSet<u64>,
 }
 
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct QueueIndex {
-    /// Tasks that their keys lead to.
+    /// The tasks that can be found by their keys: key and id.
     by_key: BTreeSet<(Key, u64)>,
     /// All tasks that are not dead.
     pub(super) by_place: BTreeMap<DueKey, u64>,
@@ -30,7 +30,8 @@ impl QueueIndex {
         Population { live: self.by_place.len() as u64, dead: self.dead_by_place.len() as u64 }
     }
 
-    /// The task that this key leads to. Only in the middle of a replay there may be two such tasks; then the younger one is returned.
+    /// Returns the id of the task that this key leads to. Two tasks can have the key only in the middle of a replay; then the higher id is
+    /// returned.
     pub(super) fn with_key(&self, key: &Key) -> Option<u64> {
         let all = (key.clone(), 0)..=(key.clone(), u64::MAX);
         self.by_key.range(all).next_back().map(|(_, id)| *id)
@@ -42,7 +43,7 @@ impl QueueIndex {
 }
 
 impl Index {
-    /// Takes in a record that replaces an older one of the same task, if there was one.
+    /// Takes in a record. `old` is the older record of the same task, if there is one.
     pub(super) fn put(&mut self, old: Option<&Task>, task: &Task) {
         let place = DueKey::of(task);
         match task.lease {
@@ -58,7 +59,7 @@ impl Index {
         }
         let known = self.by_place.insert(place, task.id);
         debug_assert!(known.is_none(), "tasks {known:?} and {} have one place", task.id);
-        // Not `entry`: it would copy the name each time.
+        // `entry` would copy the name of the queue on each call, so it is not used.
         if !self.queues.contains_key(&task.queue) {
             self.queues.insert(task.queue.clone(), QueueIndex::default());
         }
@@ -69,7 +70,7 @@ impl Index {
         }
     }
 
-    /// Removes a task that is live no more.
+    /// Removes a task that ended.
     pub(super) fn remove(&mut self, task: &Task) {
         self.leased.remove(&task.id);
         self.forget_place_and_key(task);

@@ -13,24 +13,24 @@ use tickwheel_engine::{
     QueueName, Rule, RuleEffect, RuleName, Seq, Task, TaskEffect, Timestamp, Wanted,
 };
 
-/// A part of a due histogram ends once it has looked at this many tasks: a millisecond or two.
+/// A part of a due histogram ends after this many tasks, at the next task with another due time: after a millisecond or two.
 const COUNTED_MAX: usize = 16_384;
 
-/// The committed state of one shard: the live tasks, the last ones that ended, the state of the engine.
+/// The committed state of one shard: the live tasks, the ended tasks that are remembered, the rules, and the state of the engine.
 ///
-/// A store owns it and changes it by [`apply`](Table::apply) only, once an effect is durable. Look-ups and scans only read. Records are
-/// compared by their `seq` alone: an effect that is not newer than the known record of its task changes nothing. So effects may come twice,
-/// and a log may be replayed onto a checkpoint that has newer records already.
+/// A store owns the table, and changes it only once a change is durable. Look-ups and scans only read. [`apply`](Table::apply) compares
+/// records by their `seq` alone: an effect that is not newer than the record of its task in the table changes nothing. So effects may come
+/// twice, and a log may be replayed onto a checkpoint that has newer records already.
 ///
 /// The table does *not* decide whether a task is due, ready or leased. The engine decides that.
 ///
-/// Invariants: each live task stands in all orders, at one place in each. A task is live or ended, never both.
+/// Invariants: each live task is in all indexes, once in each. A task is live or ended, never both.
 ///
-/// A change costs O(log n). A live task costs about 150 bytes of orders beside its record, which is shared, not copied.
+/// A change costs O(log n). A live task takes about 150 bytes in the indexes beside its record. The record is shared, not copied.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Table {
     live: BTreeMap<u64, Arc<Task>>,
-    /// Bytes of the records of all live tasks, at most.
+    /// An upper bound of the bytes of the records of all live tasks.
     live_bytes: u64,
     index: Index,
     histories: Histories,
@@ -39,14 +39,14 @@ pub struct Table {
 }
 
 impl Table {
-    /// An empty table that remembers the last `history_per_queue` ended tasks of each queue. `secret` keeps clients from choosing
-    /// keys that collide.
+    /// Makes an empty table that remembers the last `history_per_queue` ended tasks of each queue. `secret` keeps clients from choosing
+    /// keys whose hashes collide.
     #[must_use]
     pub fn new(secret: [u8; 16], history_per_queue: usize) -> Self {
         Self::with_history(secret, HistoryLimits::last(history_per_queue))
     }
 
-    /// An empty table with these limits for ended tasks.
+    /// Makes an empty table with these limits for ended tasks.
     #[must_use]
     pub fn with_history(secret: [u8; 16], history: HistoryLimits) -> Self {
         Self {
@@ -59,7 +59,7 @@ impl Table {
         }
     }
 
-    /// Takes one effect in. An effect that is not newer than the known record of its task changes nothing.
+    /// Applies one effect. An effect that is not newer than the record of its task in the table changes nothing.
     pub fn apply(&mut self, effect: &TaskEffect) {
         let live = self.live.get(&effect.id()).map(|task| task.seq);
         let known = live.or_else(|| self.histories.seq_of(effect.id()));
@@ -87,18 +87,18 @@ impl Table {
         self.live_bytes -= old.as_deref().map_or(0, record_bytes);
     }
 
-    /// Takes a state of the engine in.
+    /// Joins a state of the engine with the state in the table.
     pub fn join_state(&mut self, state: EngineState) {
         self.state.join(state);
     }
 
-    /// The state of the engine.
+    /// Returns the state of the engine.
     #[must_use]
     pub fn state(&self) -> EngineState {
         self.state
     }
 
-    /// Takes in the change of a rule. The last change counts.
+    /// Applies the change of a rule. The last change of a rule is the right one.
     pub fn apply_rule(&mut self, effect: RuleEffect) {
         self.rules.apply(effect, &mut self.histories);
     }
@@ -108,13 +108,13 @@ impl Table {
         self.histories.forget_until(now, usize::MAX);
     }
 
-    /// The rules, in the order of their names.
+    /// Returns the rules, in the order of their names.
     #[must_use]
     pub fn rules(&self) -> Vec<(RuleName, Arc<Rule>)> {
         self.rules.by_name().iter().map(|(name, rule)| (name.clone(), Arc::clone(rule))).collect()
     }
 
-    /// How many tasks are live.
+    /// Returns how many tasks are live.
     #[must_use]
     pub fn len(&self) -> usize {
         self.live.len()
@@ -126,25 +126,25 @@ impl Table {
         self.len() == 0
     }
 
-    /// How many ended tasks are remembered.
+    /// Returns how many ended tasks are remembered.
     #[must_use]
     pub fn ended_len(&self) -> usize {
         self.histories.len()
     }
 
-    /// About how many bytes the live tasks take in a checkpoint. Never less than they do.
+    /// Returns an upper bound of the bytes that the live tasks take in a checkpoint.
     #[must_use]
     pub fn live_bytes(&self) -> u64 {
         self.live_bytes
     }
 
-    /// The live task with this id.
+    /// Returns the live task with this id.
     #[must_use]
     pub fn get(&self, id: u64) -> Option<&Arc<Task>> {
         self.live.get(&id)
     }
 
-    /// A page of the facts that a new owner has to know.
+    /// Returns at most `max` of the facts that a new owner needs, behind `after`.
     pub(crate) fn acquired_page(&self, after: Option<&AcquiredCursor>, max: usize) -> AcquiredPage {
         let Index { queues, leased, .. } = &self.index;
         let (page, ids) = acquired::page(after, max, queues, QueueIndex::population, &self.rules, leased);
@@ -152,7 +152,7 @@ impl Table {
         AcquiredPage { leased, ..page }
     }
 
-    /// Answers one look-up.
+    /// Looks up one task: among the live tasks first, then among the ended tasks that are remembered.
     #[must_use]
     pub fn find(&self, wanted: &Wanted) -> Found {
         let (live, ended) = match wanted {
@@ -169,31 +169,32 @@ impl Table {
         }
     }
 
-    /// Live tasks behind `after`, due at or before `until`, at most `max` (at least 1), in the order of their places.
+    /// Returns live tasks behind `after`, due at or before `until`, at most `max` (at least 1), in the order of their due keys.
     ///
-    /// The page says where to go on if there are more. O(log n) for each task.
+    /// `next` of the page is the due key to go on from, if there are more tasks. Costs O(log n) for each task.
     #[must_use]
     pub fn scan_due(&self, after: DueKey, until: Timestamp, max: usize) -> Page {
         self.page(&self.index.by_place, after, until, max)
     }
 
-    /// Live tasks of one queue that are due between two instants, both included, in the order of their places.
+    /// Returns the tasks of one queue that are due between two instants, both included, in the order of their due keys: the dead ones if
+    /// `filter.dead` is set, else the others.
     #[must_use]
     pub fn scan_filter(&self, filter: &Filter, after: DueKey, max: usize) -> Page {
         let Some(queue) = self.index.queues.get(&filter.queue) else { return Page::default() };
-        // No task has put_seq 0, so this place comes before all tasks that are due at `due_from`.
+        // No task has `put_seq` 0, so this due key comes before all tasks that are due at `due_from`.
         let after = after.max(DueKey { due_at: filter.due_from, put_seq: Seq::ZERO });
         let places = if filter.dead { &queue.dead_by_place } else { &queue.by_place };
         self.page(places, after, filter.due_to, max)
     }
 
-    /// How many tasks are due in each bucket, as far as one part goes. The part counted up to the instant that is returned; `None`: up to
-    /// the end.
+    /// Counts how many tasks are due in each bucket, for one part of the histogram. Returns the counts and the instant up to which tasks
+    /// were counted; `None`: up to the end.
     pub fn count(&self, histogram: &DueHistogram) -> (Vec<u64>, Option<Timestamp>) {
         self.count_part(histogram, COUNTED_MAX)
     }
 
-    /// Counts with another bound for one part.
+    /// Counts as [`count`](Self::count) does, with another limit for one part.
     fn count_part(&self, histogram: &DueHistogram, counted_max: usize) -> (Vec<u64>, Option<Timestamp>) {
         let mut counts = vec![0; histogram.grid.buckets()];
         let places = match &histogram.queue {
@@ -221,12 +222,12 @@ impl Table {
         (counts, None)
     }
 
-    /// Live tasks in the order of their ids, from `id` on.
+    /// Returns the live tasks in the order of their ids, from `id` on.
     pub fn tasks_from(&self, id: u64) -> impl Iterator<Item = &Arc<Task>> {
         self.live.range(id..).map(|(_, task)| task)
     }
 
-    /// The remembered ends, in the order of (queue, seq), strictly after `after`.
+    /// Returns the ended tasks that are remembered, in the order of (queue, seq), strictly after `after`.
     pub fn ended_after(&self, after: Option<&(QueueName, Seq)>) -> impl Iterator<Item = &Ended> {
         self.histories.after(after)
     }
@@ -250,9 +251,9 @@ impl Table {
     }
 }
 
-/// An upper bound of the bytes of a task's record in a frame or a checkpoint.
+/// Returns an upper bound of the bytes of a task's record in a frame or a checkpoint.
 pub(crate) fn record_bytes(task: &Task) -> u64 {
-    // Each number at its longest: ten bytes and a tag.
+    // The numbers of a record at their longest: ten bytes and a tag for each.
     const FIXED: usize = 192;
     let extra = task.extra.as_ref().map_or(0, |extra| 160 + extra.text_bytes());
     let tags: usize = task.body.tags.iter().map(|tag| tag.as_str().len() + 10).sum();
@@ -290,7 +291,7 @@ mod tests {
         table
     }
 
-    /// The story: id 1 and id 2 have one key in turn; the log is replayed onto a state that has its end already.
+    /// The story: tasks 1 and 2 have one key, one after the other. The log is replayed onto the state that all of it led to.
     #[test]
     fn replaying_any_suffix_onto_the_end_state_gives_the_end_state() {
         let log = [
@@ -309,7 +310,7 @@ mod tests {
             let mut again = end.clone();
             log[cut..].iter().for_each(|effect| again.apply(effect));
             assert_eq!(again, end, "replayed from {cut}");
-            // A checkpoint that has the live tasks of the end, but the history of an earlier time.
+            // A checkpoint may have the live tasks of the end of the log, and the ended tasks of an earlier time.
             let mut fuzzy = all(&log[..cut]);
             for task in end.tasks_from(0) {
                 fuzzy.apply(&TaskEffect::Stored { task: Arc::clone(task), body_known: false });
@@ -335,8 +336,8 @@ mod tests {
         assert_eq!(again.live_bytes(), 0);
     }
 
-    /// The story: more tasks were due at one instant than a part of a due histogram looks at. The next part looked at them again, counted none and
-    /// made no progress, and so did all later parts.
+    /// The story: more tasks were due at one instant than a part of a due histogram looks at. The next part looked at the same tasks again,
+    /// counted none and made no progress, and so did all later parts.
     #[test]
     fn a_histogram_comes_further_though_many_tasks_are_due_at_one_instant() {
         let due = [10, 10, 10, 10, 11, 11, 12, 30];

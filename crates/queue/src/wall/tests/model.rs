@@ -1,11 +1,11 @@
-//! Compares the guard with its whole history: which times it may believe, and which it has to.
+//! Compares the guard with a model that keeps the whole history: which times the guard may believe, and which times it has to believe.
 
 use super::*;
 
 const MS: i128 = 1_000_000;
 const MINUTE: i128 = 60 * SECOND;
 const HOUR: i128 = 60 * MINUTE;
-/// How far a clock may be slewed on one line. It counts twice: when the line is left, and when it is found again.
+/// How far a clock may be slewed on one line (ns): once when the line is left, and once when the clock returns to the line.
 const SLEWED: i128 = 2 * 500 * MS;
 
 /// A small random generator (xorshift) with a fixed seed, so that a failure can be repeated.
@@ -24,7 +24,8 @@ impl Draw {
     }
 }
 
-/// A look at the clocks: the age of the guard, the shown wall time and the believed time. Both times are offsets against that age.
+/// One reading of the clocks: the age of the guard, the wall time that was shown, and the wall time that was believed. Both wall times are
+/// offsets against the age of the guard.
 #[derive(Copy, Clone, Debug)]
 struct Look {
     age_ns: i128,
@@ -33,7 +34,7 @@ struct Look {
     believed_ns: i128,
 }
 
-/// How long the clock was believed at about this offset or ahead of it, and the guard's age when that was last so.
+/// Returns how long the clock was believed at about this offset or ahead of it, and the age of the guard when this was last so.
 fn trusted(history: &[Look], offset_ns: i128) -> Option<(i128, i128)> {
     let is_on = |look: &Look| look.believed_ns + SLEWED >= offset_ns;
     let spans = history.windows(2).filter(|pair| is_on(&pair[0]));
@@ -42,7 +43,8 @@ fn trusted(history: &[Look], offset_ns: i128) -> Option<(i128, i128)> {
     Some((held_ns, last.age_ns))
 }
 
-/// Whether a clock that returns to this very offset has to be believed: it was there, without a break, for as long as it was away.
+/// Whether a clock that returns to exactly this offset has to be believed: the clock was at this offset, without a break, for at least as
+/// long as it was away. Meanwhile an hour passed at most, and the believed offset changed fewer than 16 times.
 fn must_return(history: &[Look], offset_ns: i128, age_ns: i128) -> bool {
     let is_on = |look: &Look| look.believed_ns == offset_ns && look.shown_ns == offset_ns;
     let Some(last) = history.iter().rposition(is_on) else { return false };
@@ -52,7 +54,7 @@ fn must_return(history: &[Look], offset_ns: i128, age_ns: i128) -> bool {
     age_ns - history[last].age_ns <= held_ns.min(HOUR) && steps < 16
 }
 
-/// How long the wall clock has gone as the other clocks do (monotonic ns).
+/// Returns how long the wall clock has gone at the same pace as the other clocks, without a step (monotonic ns).
 fn stood_ns(history: &[Look], now: Look) -> i128 {
     let mut since = now;
     for look in history.iter().rev() {

@@ -1,18 +1,18 @@
-//! Frames that are written and not known to be synced. There are none unless commits are answered before they are synced.
+//! Frames that are written, but may not be synced yet. There are such frames only if commits are answered before they are synced.
 
 use std::sync::Arc;
 
 use super::super::jobs::Jobs;
 use crate::io::{Call, JobId, Lane};
 
-/// Frames that are written and not known to be synced, and the job that syncs them.
+/// Frames that are written, but may not be synced yet, and the job that syncs them.
 #[derive(Debug)]
 pub(super) struct Unsynced {
-    /// The last frame that is known to be synced, with all before it.
+    /// The last frame that needs no sync any more. All frames before it need none either.
     synced: u64,
-    /// Files with later frames, and the last one in each.
+    /// The files that have frames after `synced`, and the number of the last frame in each.
     files: Vec<(Arc<str>, u64)>,
-    /// The sync under way, and the last frame that it covers.
+    /// The sync job that is under way, and the last frame that it covers.
     job: Option<(JobId, u64)>,
 }
 
@@ -25,12 +25,12 @@ impl Unsynced {
         self.synced
     }
 
-    /// The files that have to be synced, so that all frames are synced.
+    /// Returns the files to sync, so that all written frames are synced.
     pub(super) fn files(&self) -> impl Iterator<Item = &Arc<str>> {
         self.files.iter().map(|(file, _)| file)
     }
 
-    /// Takes in that a frame was written.
+    /// Takes in that a frame was written to `file`.
     pub(super) fn written(&mut self, file: &Arc<str>, frame: u64) {
         match self.files.last_mut() {
             Some((last, last_frame)) if last == file => *last_frame = frame,
@@ -38,13 +38,13 @@ impl Unsynced {
         }
     }
 
-    /// Takes in that all frames up to this one are synced.
+    /// Takes in that all frames up to this one are synced, or need no sync any more.
     pub(super) fn synced_through(&mut self, frame: u64) {
         self.synced = self.synced.max(frame);
         self.files.retain(|(_, last)| *last > frame);
     }
 
-    /// Begins to sync the files, if there are any and no sync is under way. `last` is the last frame that is written.
+    /// Gives out a job that syncs the files, if there are any and no sync is under way. `last` is the last frame that was written.
     pub(super) fn sync(&mut self, last: u64, jobs: &mut Jobs) {
         if self.job.is_none() && !self.files.is_empty() {
             let calls = self.files().cloned().map(Call::Sync).collect();
@@ -56,7 +56,8 @@ impl Unsynced {
         self.job.is_some_and(|(sync, _)| sync == job)
     }
 
-    /// The last frame that this job covered, if the job was the sync. The sync is not under way any more.
+    /// Takes in that a job is over, whether it succeeded or not. Returns the last frame that the job covers; `None` if the job is not the
+    /// sync under way.
     pub(super) fn completed(&mut self, job: JobId) -> Option<u64> {
         self.job.take_if(|(sync, _)| *sync == job).map(|(_, frame)| frame)
     }

@@ -1,6 +1,7 @@
-//! A checkpoint that is being made. Tasks of the memtable go into segments, segments that are worth it are written anew, and the deaths in the other
-//! segments are written down. Then the list of segments gets its name. After that, memory lets go of the tasks that are in segments now,
-//! and the log that the checkpoint covers may go.
+//! A checkpoint that is being made, in steps. First, tasks of the memtable are written to segments. Then the live records of some segments
+//! are copied to other segments. Then tombstones are added to the segments that stay. At last the list of segments is written, and the
+//! checkpoint gets its name. After that, the catalog takes the written records over: their tasks leave the memtable, and the log that the
+//! checkpoint covers may be removed.
 
 use std::sync::Arc;
 
@@ -22,32 +23,33 @@ use crate::segment::Entry;
 pub(super) struct Checkpoint {
     start: Start,
     number: u64,
-    /// Bytes of log that count again if the checkpoint is given up.
+    /// Bytes of log that the checkpoint covers. If the checkpoint is given up, these bytes are added to those that start the next one.
     log_bytes: u64,
     stage: Stage,
     output: Output,
-    /// Segments without a live record. They are not listed, and they go once the checkpoint is durable.
+    /// The slots of segments without a live record. The checkpoint does not list these segments. Their files are removed once the
+    /// checkpoint is durable.
     dropped: Vec<u32>,
 }
 
 #[derive(Debug)]
 enum Stage {
-    /// Tasks of the memtable are being written: the tasks that were there when the checkpoint began, from index `next` on.
+    /// The tasks that were in the memtable when the checkpoint began are being written. `next` is the index of the next task.
     Flush {
         tasks: Vec<(DueKey, u32)>,
         next: usize,
-        /// The dead tasks that were passed. They go to segments of their own, so they are written after all others.
+        /// The dead tasks that were skipped. Dead tasks have segments of their own, so they are written after all other tasks.
         dead: Vec<(DueKey, u32)>,
-        /// Whether the dead are being written.
+        /// Whether `tasks` are the dead tasks.
         last: bool,
     },
-    /// Records are copied from segment to segment.
+    /// Live records are copied from segment to segment.
     Move(Moving),
-    /// The tombstones of these segments are still to be written.
+    /// The tombstones of the segments in these slots are not written yet.
     Tombstones(Vec<u32>),
-    /// The list is being written.
+    /// The file of the checkpoint is being written, with the list of segments.
     List(Writer),
-    /// The checkpoint is durable. Memory takes it over, from this entry of the oldest run on.
+    /// The checkpoint is durable. The catalog takes over the written records. `entry` is the next entry of the oldest run that is left.
     Settle {
         entry: usize,
     },
@@ -57,17 +59,18 @@ enum Stage {
 /// The result of a step of the checkpoint.
 #[derive(Debug)]
 pub(super) enum Came {
-    /// There is more to do.
+    /// The checkpoint needs more steps.
     Further,
-    /// The checkpoint is durable under this name, and it begins at this place of the log. The log before that place can go, and so can the
-    /// segments in these slots.
+    /// The checkpoint is durable under `name`, and begins at `start` in the log. The log before `start` may be removed, and so may the
+    /// segments in the slots `dropped`.
     Durable { name: Arc<str>, start: Start, dropped: Vec<u32> },
-    /// Memory has taken the checkpoint over, and the segments in these slots can go.
+    /// The catalog has taken over all written records. The segments in the slots `sources` may be removed.
     Settled { sources: Vec<u32> },
 }
 
 impl Checkpoint {
-    /// A checkpoint that begins now and writes these tasks of the memtable. The records of `sources` are copied to other segments.
+    /// Begins a checkpoint that writes `tasks` of the memtable. The live records of the segments in the slots `sources` are copied to other
+    /// segments.
     pub(super) fn new(
         start: Start,
         number: u64,
@@ -86,22 +89,22 @@ impl Checkpoint {
         }
     }
 
-    /// Bytes of log that the checkpoint covers.
+    /// Returns how many bytes of log the checkpoint covers.
     pub(super) fn log_bytes(&self) -> u64 {
         self.log_bytes
     }
 
-    /// Whether the checkpoint waits for nothing but memory.
+    /// Whether the checkpoint is durable and the catalog is taking over its records.
     pub(super) fn is_settling(&self) -> bool {
         matches!(self.stage, Stage::Settle { .. })
     }
 
-    /// Whether the checkpoint's last step gives it its name. If that step fails, it is unknown which checkpoint stands.
+    /// Whether the step that gives the checkpoint its name was handed out. If that step fails, the checkpoint may have its name or not.
     pub(super) fn is_named(&self) -> bool {
         matches!(&self.stage, Stage::List(writer) if writer.is_done())
     }
 
-    /// The next calls. Each step's calls are to be made before the next step is asked for. `Err` says what is damaged.
+    /// Returns the calls of the next step. The caller has to make them before it asks for another step. `Err` says what is damaged.
     pub(super) fn step(&mut self, context: &mut Context<'_>) -> Result<Vec<Call>, String> {
         let mut calls = Vec::new();
         while calls.is_empty() {
@@ -160,12 +163,12 @@ impl Checkpoint {
                 return;
             };
             *next += 1;
-            // A task that was changed since the start is left to the next checkpoint. The log still has it.
+            // A task that was changed since the checkpoint began is left to the next checkpoint. The log still has the task.
             let task = context.catalog.memtable.at(entry, self.start.seq).cloned();
             if let Some(task) = task {
                 if task.dead().is_some() && !*last {
                     dead.push(entry);
-                    // A dead task that is passed takes time, too.
+                    // Skipping a dead task takes time as well, so it counts as some bytes of the step.
                     bytes += size_of::<(DueKey, u32)>();
                     continue;
                 }
@@ -175,7 +178,8 @@ impl Checkpoint {
         self.output.write_part(context, calls);
     }
 
-    /// Writes down the deaths in a segment. A segment without a live record needs no tombstones, because its file goes.
+    /// Adds the calls that write the tombstones of a segment. A segment without any live record gets no tombstones, because its file will
+    /// be removed.
     fn put_tombstones(&mut self, slot: u32, context: &mut Context<'_>, calls: &mut Vec<Call>) {
         let grows = self.output.touched(slot).is_some_and(|touched| touched.records > 0);
         if context.catalog.segments.get(slot).live == 0 && !grows {
@@ -202,7 +206,8 @@ impl Checkpoint {
             .collect()
     }
 
-    /// Takes in that the last step's calls were made, and the bytes that they read.
+    /// Takes in that the calls of the last step were made, and the bytes that the calls read. Returns whether the checkpoint is durable
+    /// now.
     pub(super) fn step_done(&mut self, reads: Vec<Vec<u8>>, catalog: &mut Catalog) -> Came {
         match &mut self.stage {
             Stage::Move(moving) => {
@@ -223,7 +228,7 @@ impl Checkpoint {
         }
     }
 
-    /// Memory takes over the written records, a part at a time. No page is being read meanwhile.
+    /// Lets the catalog take over the next part of the written records. The caller makes sure that no page is being read meanwhile.
     pub(super) fn settle(&mut self, catalog: &mut Catalog, bounds: &Bounds) -> Came {
         let Stage::Settle { entry } = &mut self.stage else { return Came::Further };
         let mut left = bounds.settled_at_once;
@@ -257,8 +262,9 @@ impl Checkpoint {
         Came::Further
     }
 
-    /// Gives the checkpoint up before it is durable, for want of space: nothing of it counts. Returns the bytes of log that count again,
-    /// and the calls that remove the written bytes. Each of these calls is to be made separately.
+    /// Gives the checkpoint up before it is durable, because the disk is full. The catalog is as if the checkpoint had not begun. Returns
+    /// the bytes of log that no checkpoint covers now, and the calls that remove the written bytes. Each of these calls has to be made in a
+    /// job of its own.
     pub(super) fn give_up(self, catalog: &mut Catalog) -> (u64, Vec<Call>) {
         let mut calls = self.output.undo(catalog);
         if let Stage::List(writer) = &self.stage {

@@ -10,6 +10,6 @@ pub(super) struct Context<'a> {
     pub(super) catalog: &'a mut Catalog,
     pub(super) seeds: &'a Seeds,
     pub(super) options: &'a StoreOptions,
-    /// The log up to the last synced frame.
+    /// The last synced frame of the log, and the latest wall clock.
     pub(super) log: LogEnd,
 }

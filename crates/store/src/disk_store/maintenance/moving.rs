@@ -1,4 +1,4 @@
-//! Which segments a checkpoint writes anew, and the segment that it is copying.
+//! The choice of the segments that a checkpoint copies to other segments, and the copying.
 
 use std::collections::VecDeque;
 
@@ -13,14 +13,17 @@ use crate::codec::Names;
 use crate::io::Call;
 use crate::segment::Level;
 
-/// How long ago (ms) the end of a bucket has to be, so that its tasks are not about to be worked off.
+/// How long (ms) after the end of an hour or a day its tasks are taken for overdue. Before, the tasks are probably being delivered, so
+/// their segment is not copied.
 const OVERDUE_AFTER_MS: u64 = 3_600_000;
 
-/// How long before its first instant (ms) a month is split into days.
+/// A month is split into days if it begins within this time (ms).
 const SPLIT_BEFORE_MS: u64 = 2 * 86_400_000;
 
-/// Segments whose live records are copied to others, so that their files can go. Months whose time has come near are split into days, once
-/// in a task's life. Of segments that are half dead, the live records are put together; they go to the overdue if their time is long past.
+/// Copies the live records of some segments to other segments, so that the files of the copied segments can be removed. There are two
+/// reasons to copy a segment. A month that is about to begin is split into days; this happens at most once to each task. A segment with
+/// many dead records wastes space, so its live records are put together with others; if their time is long past, they go to the segments of
+/// overdue tasks.
 #[derive(Debug)]
 pub(super) struct Moving {
     sources: VecDeque<u32>,
@@ -29,11 +32,11 @@ pub(super) struct Moving {
     names: Names,
 }
 
-/// The result of a step of the moves.
+/// The result of a step of the copying.
 pub(super) enum Moved {
-    /// The calls of the step.
+    /// The step has calls to make, and more steps follow.
     Calls,
-    /// Everything is copied.
+    /// All live records are copied.
     All,
 }
 
@@ -43,7 +46,8 @@ impl Moving {
         Self { sources, merge: None, reads: Vec::new(), names: Names::new() }
     }
 
-    /// The segments that are worth copying now, with at most `bytes_max` live bytes together.
+    /// Returns the slots of the segments that are worth copying now. Together they have at most `bytes_max` live bytes. They have at most
+    /// `moved_bytes` bytes in all, or there is only one of them.
     pub(super) fn choose(catalog: &Catalog, now: Timestamp, bytes_max: u64, bounds: &Bounds) -> Vec<u32> {
         let mut worth: Vec<(u64, u32, &Segment)> = catalog
             .segments
@@ -51,7 +55,8 @@ impl Moving {
             .filter(|(_, segment)| segment.live > 0 && is_worth_it(segment, now))
             .map(|(slot, segment)| (live_bytes(segment), slot, segment))
             .collect();
-        // The segments with the lowest cost for the space that they give back come first.
+        // The segments with the smallest share of live bytes come first, because they give back the most space for the bytes that are
+        // copied.
         worth.sort_by_key(|(live, slot, segment)| (live * 1_000 / segment.len.max(1), *slot));
         let (mut read, mut written) = (0, 0);
         let mut chosen = Vec::new();
@@ -70,10 +75,10 @@ impl Moving {
         self.reads = reads;
     }
 
-    /// Copies until a step is full, or something has to be read.
+    /// Adds the calls of one step: copies records until the step has enough bytes, or until other records have to be read first.
     ///
     /// # Errors
-    /// The bytes that were read are no record.
+    /// If the bytes that were read are damaged.
     pub(super) fn step(
         &mut self,
         context: &mut Context<'_>,
@@ -124,20 +129,20 @@ fn is_worth_it(segment: &Segment, now: Timestamp) -> bool {
     let long_past = segment.bucket.end().saturating_plus_ms(OVERDUE_AFTER_MS) < now;
     match segment.bucket.level {
         Level::Overdue | Level::Dead => half_dead,
-        // A segment that is being worked off goes as a whole soon.
+        // If the tasks of a segment are being delivered now, all its records will be dead soon, and its file is removed without a copy.
         Level::Hour | Level::Day => half_dead && (long_past || segment.bucket.start() > now),
         Level::Month if segment.moved => half_dead,
         Level::Month => half_dead || segment.bucket.start() <= now.saturating_plus_ms(SPLIT_BEFORE_MS),
     }
 }
 
-/// About how many bytes of the segment are live.
+/// Returns about how many bytes of the segment belong to live records.
 fn live_bytes(segment: &Segment) -> u64 {
     let share = u128::from(segment.len) * u128::from(segment.live) / u128::from(segment.records.max(1));
     u64::try_from(share).unwrap_or(segment.len)
 }
 
-/// About how many bytes of the segment are dead.
+/// Returns about how many bytes of the segment belong to dead records.
 pub(super) fn dead_bytes(segment: &Segment) -> u64 {
     segment.len.saturating_sub(live_bytes(segment))
 }

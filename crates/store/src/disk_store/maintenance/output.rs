@@ -15,13 +15,13 @@ use crate::segment::{Bucket, RunWriter, SegmentHeader, Written, put_tombstones};
 /// The runs and tombstones that a checkpoint adds, and the segments that get them.
 #[derive(Debug)]
 pub(super) struct Output {
-    /// The wall clock at the checkpoint's start: it decides which bucket a task is in.
+    /// The wall clock at the checkpoint's start. It decides to which bucket a task belongs.
     now: Timestamp,
-    /// Segments whose records are copied to others. They must not grow meanwhile.
+    /// The slots of the segments whose records are copied to others. No record is added to these segments.
     sources: Vec<u32>,
     touched: BTreeMap<u32, Touched>,
     open: Option<Open>,
-    /// Runs that memory has not taken over yet, oldest first.
+    /// Runs that the catalog has not taken over yet, oldest first.
     pub(super) written: VecDeque<WrittenRun>,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Output {
 pub(super) enum Origin {
     /// The records are in the memtable.
     Memory,
-    /// The records are copies of records of this segment.
+    /// The records are copies of records of the segment in this slot.
     Segment(u32),
 }
 
@@ -56,14 +56,14 @@ struct Open {
 pub(super) struct Touched {
     /// Whether the checkpoint made the segment.
     new: bool,
-    /// Whether the segment's header was handed out.
+    /// Whether the file has its header, or the calls that make the file were given out.
     begun: bool,
-    /// Where the segment will end.
+    /// The offset at which the segment will end (bytes).
     pub(super) len: u64,
     runs: usize,
-    /// How many records are added to the segment.
+    /// How many records the checkpoint has added to the segment.
     pub(super) records: u64,
-    /// Tombstones that count as unwritten again if the checkpoint is given up.
+    /// The tombstones that the checkpoint writes. If the checkpoint is given up, they are still to be written.
     tombstones: Vec<u64>,
 }
 
@@ -76,7 +76,7 @@ impl Output {
         &self.sources
     }
 
-    /// Segments in use that are no sources.
+    /// Returns the segments in use that are not among the sources.
     pub(super) fn kept_segments<'a>(
         &'a self,
         catalog: &'a Catalog,
@@ -92,8 +92,8 @@ impl Output {
         self.touched.values().any(|touched| touched.new)
     }
 
-    /// Adds a task to the run of its bucket. Tasks come in the order of their places. Returns how many bytes the task took, without the
-    /// bytes of runs that it ended.
+    /// Adds a task to the run of its bucket, and ends the open run if the task does not belong to it. Tasks have to come in the order of
+    /// their due keys. Returns how many bytes the task took. Bytes that the end of another run takes are not counted.
     pub(super) fn put(
         &mut self,
         context: &mut Context<'_>,
@@ -119,18 +119,19 @@ impl Output {
         usize::try_from(open.writer.len() - before).expect("a task fits the memory's addresses")
     }
 
-    /// Hands out the bytes of the open run that are ready.
+    /// Adds the calls that write the bytes of the open run that are ready.
     pub(super) fn write_part(&mut self, context: &Context<'_>, calls: &mut Vec<Call>) {
         let Some(open) = self.open.as_mut().filter(|open| open.writer.waiting() > 0) else { return };
         begin_file(&mut self.touched, context, open.segment, calls);
         let file = Arc::clone(&context.catalog.segments.get(open.segment).name);
         let (offset, bytes) = open.writer.take();
         calls.push(Call::Write { file: Arc::clone(&file), offset, bytes });
-        // This sync is not for safety: bytes that are left to the last sync would hold up the disk.
+        // This sync is not needed for safety, because `close` syncs the file again. But without it, `close` would have many bytes to sync,
+        // and would hold up the other work of the disk.
         calls.push(Call::Sync(file));
     }
 
-    /// Ends the open run.
+    /// Ends the open run, if there is one: adds the calls that write its last bytes.
     pub(super) fn close(&mut self, context: &Context<'_>, calls: &mut Vec<Call>) {
         let Some(Open { segment, origin, writer, .. }) = self.open.take() else { return };
         begin_file(&mut self.touched, context, segment, calls);
@@ -146,7 +147,7 @@ impl Output {
         self.written.push_back(WrittenRun { segment, origin, written });
     }
 
-    /// Adds a segment's tombstones, if it has any.
+    /// Adds the calls that write a segment's tombstones, if it has any that are not written.
     pub(super) fn put_tombstones(&mut self, context: &mut Context<'_>, slot: u32, calls: &mut Vec<Call>) {
         let segment = context.catalog.segments.get_mut(slot);
         if segment.tombstones.is_empty() {
@@ -163,14 +164,15 @@ impl Output {
         calls.push(Call::Sync(Arc::clone(&segment.name)));
     }
 
-    /// The checkpoint is durable: from now on the written bytes count.
+    /// Takes in that the checkpoint is durable: the segments have their new lengths from now on.
     pub(super) fn accept(&self, catalog: &mut Catalog) {
         for (slot, touched) in &self.touched {
             catalog.segments.get_mut(*slot).len = touched.len;
         }
     }
 
-    /// The checkpoint is given up: nothing of it counts. Returns the calls that remove the written bytes. Each is to be made separately.
+    /// Takes in that the checkpoint is given up: puts the catalog's segments back as they were. Returns the calls that remove the written
+    /// bytes. Each of these calls has to be made in a job of its own.
     pub(super) fn undo(self, catalog: &mut Catalog) -> Vec<Call> {
         let mut calls = Vec::new();
         for (slot, touched) in self.touched {
@@ -203,7 +205,7 @@ impl Touched {
     }
 }
 
-/// Opens a run in a segment of the bucket that has space for another run, or in a new segment.
+/// Opens a run in a segment of the bucket that has space for another run. If there is no such segment, adds a new one.
 fn open_run(
     touched: &mut BTreeMap<u32, Touched>,
     sources: &[u32],

@@ -6,7 +6,7 @@ use super::super::fixtures::{acquire, catalog, commit, only_job, setup, writer};
 use super::*;
 use crate::io::Job;
 
-/// A store without a disk.
+/// The parts of a store, without a disk.
 struct Parts {
     setup: Setup,
     catalog: Catalog,
@@ -37,11 +37,11 @@ impl Parts {
         with(&mut self.maintenance, &mut shop)
     }
 
-    /// The job of the next step; `None` if no step begins.
+    /// Begins the next step and returns its job; `None` if no step begins.
     fn step(&mut self) -> Option<Job> {
         self.with(|maintenance, shop| maintenance.start(true, shop)).expect("the store goes on");
         let mut jobs = self.jobs.take_ready().map(|(_, job)| job);
-        // A removal closes its file in the other lanes first.
+        // Before a removal, jobs of the other lanes close the file. These jobs are skipped.
         jobs.find(|job| !matches!(job.calls[..], [Call::Close(_)]))
     }
 
@@ -50,7 +50,7 @@ impl Parts {
         self.with(|maintenance, shop| maintenance.completed(completion, shop))
     }
 
-    /// The log file that is ready has been used so far that the next one is prepared in time.
+    /// Writes a commit that uses more than a quarter of the ready log file, so that the next file would be prepared.
     fn use_the_file(&mut self) {
         let request = commit(self.writer.ownership(), 1, vec![0; 20_000], false);
         self.writer.prepare(RequestId(2), request, &self.catalog).expect("it is the owner's");
@@ -59,7 +59,7 @@ impl Parts {
         self.writer.completed(job.id, Ok(()));
     }
 
-    /// A frame waits for a file that is larger than the one that is ready.
+    /// Makes a frame pending that is larger than the ready log file, so that the frame waits for a larger file.
     fn want_a_file(&mut self) {
         let request = commit(self.writer.ownership(), 2, vec![0; 100_000], false);
         self.writer.prepare(RequestId(2), request, &self.catalog).expect("it is the owner's");

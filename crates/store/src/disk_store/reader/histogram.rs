@@ -1,4 +1,5 @@
-//! How many tasks are due when: counted from the facts about blocks in memory, and by reading the blocks that stand over an edge.
+//! The due histogram: how many tasks fall due in each bucket of time. Most blocks are counted from what memory has about them. The other
+//! blocks are read.
 
 use core::ops::Range;
 use std::cmp::Reverse;
@@ -15,18 +16,18 @@ use crate::index::Spot;
 use crate::io::Call;
 use crate::segment::{Level, Run, Skimmed};
 
-/// One part of a due histogram.
+/// One part of a due histogram. The caller asks for the part after it, if there is one.
 ///
-/// The end of the part is decided first: by the blocks in reach, then by the tasks of the memtable, which are counted last. A task that may
-/// still turn out to stand behind the end is not counted, because the next part counts it.
+/// First the blocks of the part are chosen, then the tasks of the memtable are counted. Both steps may end the part early. So the blocks
+/// are counted last, when the end is certain. A task after the end is not counted, because the next part counts it.
 #[derive(Debug)]
 pub(super) struct Histogram {
     wanted: DueHistogram,
-    /// The last instant of this part, and whether there is another part behind it.
+    /// `until` is the last instant of this part. `more` says whether another part follows.
     until: Timestamp,
     more: bool,
     counts: Vec<u64>,
-    /// The blocks that have to be read: neighbouring blocks of one run.
+    /// The blocks that are still to be read. Each entry has neighbouring blocks of one run.
     left: VecDeque<Blocks>,
     asked: Vec<Blocks>,
     read_bytes: usize,
@@ -39,28 +40,28 @@ struct Blocks {
     blocks: Range<usize>,
 }
 
-/// A block of a run, by the place of its first record.
+/// A block that was not looked at yet: the due key of its first record, the slot of its segment, the index of its run, and its own index.
 type Ahead = Reverse<(DueKey, u32, usize, usize)>;
 
-/// A block that may have something for this part.
+/// A block that may have records of this part.
 #[derive(Debug)]
 struct Met {
-    /// When its first record is due, and when its last one is at the latest.
+    /// When the first record is due, and the latest instant at which the last record can be due.
     first: Timestamp,
     last: Timestamp,
     segment: u32,
     run: usize,
     block: usize,
-    /// The bucket in which all its records are due, if it need not be read for that.
+    /// The bucket in which all records of the block are due; `None` if the block has to be read.
     bucket: Option<usize>,
 }
 
 impl Histogram {
-    /// Counts all tasks that memory can count, as far as one part goes.
+    /// Begins a part: decides where it ends, and counts everything that needs no read.
     ///
-    /// For all queues together, a block whose records are due in one bucket need not be read, because memory knows how many of them are
-    /// live. But while memory is taking a checkpoint over (`settling`), a record may stand in two places, so such a block is read. For one
-    /// queue every block in reach is read, because memory does not know which queues a block has.
+    /// For all queues together, a block is counted without a read if all its records are due in one bucket: memory has the number of its
+    /// live records. While the catalog is taking a checkpoint over (`settling`), a record may be in two places, so all blocks of the part
+    /// are read. For one queue, all blocks of the part are read as well, because memory does not have the queues of the records in a block.
     pub(super) fn new(wanted: DueHistogram, catalog: &Catalog, settling: bool, bounds: &Bounds) -> Self {
         let mut count = Self {
             until: wanted.end(),
@@ -77,7 +78,8 @@ impl Histogram {
         count
     }
 
-    /// Ends this part in front of an instant, unless the part would then be empty: each part has to come further than the one before.
+    /// Ends this part just before `instant`, and returns `true`. If the part would then be empty, changes nothing and returns `false`. Each
+    /// part has to come further than the part before.
     fn ends_before(&mut self, instant: Timestamp) -> bool {
         let before = Timestamp::from_ms(instant.as_ms() - 1).filter(|before| *before > self.wanted.after);
         if let Some(before) = before {
@@ -86,7 +88,8 @@ impl Histogram {
         before.is_some()
     }
 
-    /// Counts the tasks of the memtable of this part, in the order of time. If there are many, the part ends early, between two instants.
+    /// Counts the tasks of the memtable in this part, in the order of their due keys. If there are many, the part ends early, between two
+    /// instants.
     fn count_memtable(&mut self, catalog: &Catalog, bounds: &Bounds) {
         let mut last = self.wanted.after;
         for (looked, (place, task)) in catalog.memtable.behind(self.wanted.start()).enumerate() {
@@ -101,7 +104,8 @@ impl Histogram {
         }
     }
 
-    /// The blocks of this part, in the order of their first places. If there are many blocks, or many bytes to read, the part ends early.
+    /// Returns the blocks of this part, in the order of their first due keys. If there are many blocks, or many bytes to read, the part
+    /// ends early.
     fn blocks_in_reach(&mut self, catalog: &Catalog, settling: bool, bounds: &Bounds) -> Vec<Met> {
         let start = self.wanted.start();
         let mut ahead: BinaryHeap<Ahead> = BinaryHeap::new();
@@ -137,10 +141,10 @@ impl Histogram {
         met
     }
 
-    /// Counts the blocks that need not be read, and leaves the others to be read.
+    /// Counts the blocks that need no read. Puts the other blocks into `left`.
     fn count_blocks(&mut self, met: Vec<Met>, catalog: &Catalog) {
         let mut to_read = Vec::new();
-        // The end may have moved in front of some blocks.
+        // The part may end earlier than it did when these blocks were chosen. So some blocks may be after the end now.
         for Met { last, segment, run, block, bucket, .. } in
             met.into_iter().filter(|met| met.first <= self.until)
         {
@@ -149,7 +153,7 @@ impl Histogram {
                     let records = catalog.segments.get(segment).runs[run].blocks()[block].records;
                     self.counts[bucket] += u64::from(records);
                 }
-                // The buckets of the block's records are unknown, or some records are due in the next part.
+                // The buckets of the block's records are not in memory, or some records may be due in the next part.
                 None => to_read.push((segment, run, block)),
             }
         }
@@ -172,7 +176,7 @@ impl Histogram {
         }
     }
 
-    /// Goes on with the bytes of the reads that the histogram asked for.
+    /// Takes the bytes of the reads that the histogram asked for. Returns the next reads, or the counts.
     pub(super) fn advance(&mut self, reads: Vec<Vec<u8>>, tools: &mut Tools<'_>) -> Result<Next, String> {
         for (blocks, bytes) in std::mem::take(&mut self.asked).iter().zip(reads) {
             self.decode(blocks, &bytes, tools)?;
@@ -185,7 +189,7 @@ impl Histogram {
         Ok(Next::Reply(Reply::Counts { counts: std::mem::take(&mut self.counts), counted }))
     }
 
-    /// Asks for some of the blocks that are left.
+    /// Returns the calls that read some of the blocks that are left.
     fn calls(&mut self, catalog: &Catalog) -> Vec<Call> {
         let (mut calls, mut all) = (Vec::new(), 0);
         while all < self.read_bytes
@@ -223,7 +227,7 @@ impl Histogram {
     }
 }
 
-/// The first block from this one on that has a live record, and where it begins.
+/// Returns the first block with a live record, from the index `from` on: its first due key and its index.
 fn live_from(run: &Run, from: usize) -> Option<(DueKey, usize)> {
     let blocks = run.blocks().get(from..)?;
     let skipped = blocks.iter().position(|block| block.records > 0)?;

@@ -1,4 +1,4 @@
-//! The look-up of some tasks by id or by key.
+//! The look-up of tasks by id or by key.
 
 use std::sync::Arc;
 
@@ -14,35 +14,35 @@ use crate::index::Spot;
 use crate::io::Call;
 use crate::segment::{BadRecord, read_record};
 
-/// Tasks that are looked for. Each is known, or some records have to be read first.
+/// Tasks that are looked up. The answer for a task comes from memory, or from records that have to be read first.
 #[derive(Debug)]
 pub(super) struct Lookup {
     wants: Vec<Want>,
-    /// For each read under way: the index of its want, and of the probe in that want.
+    /// For each read under way: the index of the wanted task, and the index of the probe in its `probes`.
     asked: Vec<(usize, usize)>,
 }
 
 #[derive(Debug)]
 struct Want {
     wanted: Wanted,
-    /// The answer if no probe has the task.
+    /// The answer if none of the probes has the task.
     otherwise: Found,
     probes: Vec<Probe>,
 }
 
-/// A record that may be the wanted one.
+/// A record that has to be read, because it may belong to the wanted task.
 #[derive(Debug)]
 struct Probe {
     file: Arc<str>,
     seed: u32,
-    /// The task that the record belongs to.
+    /// The id of the task that the record has to belong to.
     id: u64,
     offset: u64,
-    /// Where the records of the file end.
+    /// The offset at which the records of the file end.
     end: u64,
-    /// How many bytes are to be read.
+    /// How many bytes are to be read from `offset` on.
     wants_bytes: usize,
-    /// The bytes that were read, until a record was made of them.
+    /// The bytes that were read and not decoded yet.
     bytes: Option<Vec<u8>>,
     read: Option<Arc<Task>>,
 }
@@ -53,7 +53,7 @@ impl Lookup {
         Self { wants, asked: Vec::new() }
     }
 
-    /// Goes on with the bytes of the reads that the look-up asked for.
+    /// Takes the bytes of the reads that the look-up asked for. Returns the next reads, or the answer.
     pub(super) fn advance(&mut self, reads: Vec<Vec<u8>>, names: &mut Names) -> Result<Next, String> {
         for ((want, probe), bytes) in self.asked.drain(..).zip(reads) {
             self.wants[want].probes[probe].bytes = Some(bytes);
@@ -99,7 +99,7 @@ impl Want {
     }
 
     fn found(self) -> Found {
-        // A hash is not a key: the record says which key the task has.
+        // The record was found by a hash of the key, and other keys may have the same hash. So the key is compared.
         let is_it = |task: &Arc<Task>| match &self.wanted {
             Wanted::Id(id) => task.id == *id,
             Wanted::Key(queue, key) => task.queue == *queue && task.key == *key && task.is_keyed(),
@@ -110,7 +110,7 @@ impl Want {
 }
 
 impl Probe {
-    /// Makes a record of the bytes that were read, or asks for more.
+    /// Decodes the bytes that were read. If the record is longer than these bytes, sets how many bytes the next read has to have.
     fn advance(&mut self, names: &mut Names) -> Result<(), String> {
         let Some(bytes) = self.bytes.take() else { return Ok(()) };
         let what = match read_record(&bytes, self.offset, self.seed, names) {

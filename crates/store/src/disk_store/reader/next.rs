@@ -4,7 +4,7 @@ use tickwheel_engine::Reply;
 
 use crate::io::Call;
 
-/// How a read goes on. An error beside it says that a record that was read is damaged: file, offset, and what is wrong.
+/// How a read goes on. In a `Result` with this type, the error is the text of a damage: the file, the offset, and what is wrong.
 #[derive(Debug)]
 pub(super) enum Next {
     /// The calls that have to be made. All of them are reads.

@@ -1,4 +1,4 @@
-//! A page of tasks in the order of their places, merged from memory and from the runs of segments.
+//! A page of tasks in the order of their due keys. The tasks come from the memtable and from the runs of segments.
 
 use std::sync::Arc;
 
@@ -12,28 +12,28 @@ use crate::catalog::Catalog;
 /// A page that is being read.
 #[derive(Debug)]
 pub(super) struct Scan {
-    /// The page has only tasks of this filter's queue; `None`: of all queues.
+    /// The filter, if the page has only tasks of one queue; `None`: the page has the tasks of all queues.
     filter: Option<Filter>,
     end: DueKey,
     max: usize,
-    /// Records that may still be looked at.
+    /// How many records may still be looked at.
     looks: usize,
-    /// Records that were looked at.
+    /// How many records the page has passed, whether they are in the page or not.
     passed: usize,
-    /// Records that are passed in any case.
+    /// How many records the page passes at least, even if `looks` is 0.
     passes_min: usize,
-    /// Bytes of payloads at which the page ends.
+    /// The page ends when its payloads have this many bytes.
     bytes_max: usize,
     page: Page,
-    /// Bytes of the payloads in the page.
+    /// Bytes of the payloads in the page so far.
     bytes: usize,
     cursors: Cursors,
 }
 
-/// Where a page ended, for the next one to go on from there.
+/// The merge of a page that ended. The next page can go on with it.
 #[derive(Debug)]
 pub(super) struct Cursors {
-    /// The layout of the segments that the merge knows, see `Segments::layout`.
+    /// The layout of the segments when the merge began, see `Segments::layout`. With another layout, the merge cannot be used any more.
     layout: u64,
     merge: Merge,
 }
@@ -45,7 +45,8 @@ impl Cursors {
 }
 
 impl Scan {
-    /// Tasks behind `after`, due at or before `until`; `before` may have the cursors of the page before.
+    /// Begins a page of the tasks after `after`, due at or before `until`. `before` may have the cursors of the page before; they are used
+    /// if they fit.
     pub(super) fn due(
         after: DueKey,
         until: Timestamp,
@@ -70,7 +71,7 @@ impl Scan {
         Self::new(None, end, max, usize::MAX, cursors, bounds)
     }
 
-    /// The tasks of one queue that pass `filter`, behind `after`.
+    /// Begins a page of the tasks after `after` that pass `filter`. All of them are in one queue.
     pub(super) fn filter(
         filter: Filter,
         after: DueKey,
@@ -78,7 +79,7 @@ impl Scan {
         catalog: &Catalog,
         bounds: &Bounds,
     ) -> Self {
-        // No task has put_seq 0, so this place stands before all tasks that are due at `due_from`.
+        // No task has put_seq 0, so this due key comes before all tasks that are due at `due_from`.
         let after = after.max(DueKey { due_at: filter.due_from, put_seq: Seq::ZERO });
         let end = DueKey { due_at: filter.due_to, put_seq: Seq(u64::MAX) };
         let merge = Merge::of_filter(after, end, catalog, &filter, bounds);
@@ -108,12 +109,12 @@ impl Scan {
         }
     }
 
-    /// The cursors, for the next page, if there may be one.
+    /// Returns the cursors for the next page; `None` for a page with a filter, whose cursors are not used again.
     pub(super) fn into_cursors(self) -> Option<Cursors> {
         self.filter.is_none().then_some(self.cursors)
     }
 
-    /// Goes on with the bytes of the reads that the scan asked for.
+    /// Takes the bytes of the reads that the scan asked for. Returns the next reads, or the page.
     pub(super) fn advance(&mut self, reads: Vec<Vec<u8>>, tools: &mut Tools<'_>) -> Result<Next, String> {
         let merge = &mut self.cursors.merge;
         self.looks = self.looks.saturating_sub(merge.take(reads, tools)?);
@@ -122,12 +123,12 @@ impl Scan {
         loop {
             while memtable.next_if(|(place, _)| *place <= merge.at()).is_some() {}
             let memory = memtable.peek().copied().filter(|(place, _)| *place <= self.end);
-            // Asks for one task more than the page takes, to say whether there is more; but for at least as many as were passed without a
-            // find.
+            // Asks for one task more than the page takes, to learn whether more tasks follow. If many tasks of other queues were passed,
+            // asks for as many records as were passed without a match, so that the reads become larger.
             let found = self.page.tasks.len();
             let wanted = self.max.saturating_add(1).saturating_sub(found).max(self.passed - found);
             let rival = memory.map(|(place, _)| place);
-            // `None` is a task of another queue.
+            // `task` is `None` if the next task is in another queue.
             let (place, task) = match (merge.first(self.end, rival, wanted, catalog), memory) {
                 (First::Reads(calls), _) => return Ok(Next::Calls(calls)),
                 (First::Task(task), _) => (DueKey::of(&task), Some(task)),
@@ -140,7 +141,7 @@ impl Scan {
                 filter.is_none_or(|filter| filter.queue == task.queue && filter.dead == task.dead().is_some())
             };
             let task = task.filter(passes);
-            // The task behind the last one of the page only says that there is more.
+            // If the page is full, a further task is not added. The further task only proves that there is a next page.
             let full = self.page.tasks.len() == self.max || self.bytes >= self.bytes_max;
             if (task.is_some() && full) || (self.looks == 0 && self.passed >= self.passes_min) {
                 let at = merge.at();

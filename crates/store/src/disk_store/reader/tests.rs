@@ -18,7 +18,7 @@ fn reply(answer: Option<Answer>) -> Reply {
     }
 }
 
-/// The bytes that the calls of a job read from the only run.
+/// Returns the bytes that the calls of a job read from `run`, the only run of the segment.
 fn reads(calls: &[Call], run: &[u8]) -> Vec<Vec<u8>> {
     let start = crate::layout::HEADER_BYTES as u64;
     let read = |call: &Call| match call {
