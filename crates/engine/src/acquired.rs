@@ -1,4 +1,4 @@
-//! What a new owner of a shard reads first, page by page.
+//! The contents of a shard that its new owner reads first, page by page.
 
 use std::sync::Arc;
 

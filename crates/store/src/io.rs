@@ -323,12 +323,12 @@ impl Thread {
 
 impl Drop for ThreadIo {
     fn drop(&mut self) {
+        // One thread after the other: the last one has the lock of the directory. Another process may open the directory when the lock is
+        // released, so no other thread may write then.
         for thread in &mut self.lanes {
             thread.jobs = None;
-        }
-        for thread in &mut self.lanes {
             if let Some(handle) = thread.handle.take() {
-                // The result is not used: the worker catches the panics of the disk, and a drop cannot return any other panic.
+                // An error means that the thread panicked outside a call of the disk. The store is gone, so no caller can be told.
                 handle.join().ok();
             }
         }

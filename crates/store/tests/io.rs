@@ -133,6 +133,25 @@ fn a_commit_does_not_wait_for_the_background_and_lanes_keep_their_order() {
 }
 
 #[test]
+fn the_directory_stays_locked_until_the_last_commit_is_done() {
+    let (bench, mut disk, mut io) = bench();
+    disk.lock().expect("no other process");
+    disk.create("held").expect("made");
+    io.start(disk);
+    <ThreadIo as Io<Gated>>::submit(&mut io, Lane::Commit, sync(1, "held"));
+    assert_eq!(bench.told.recv().expect("it begins"), "held");
+    let dropping = std::thread::spawn(move || drop(io));
+    let mut other = FsDisk::new(bench.dir.path()).expect("it is there");
+    for _ in 0..10_000 {
+        assert!(other.lock().is_err(), "the commit is still under way");
+        std::thread::yield_now();
+    }
+    drop(bench.go);
+    dropping.join().expect("dropped");
+    other.lock().expect("no thread has the directory any more");
+}
+
+#[test]
 fn a_job_ends_at_its_first_error() {
     let (bench, mut disk, mut io) = bench();
     disk.create("there").expect("made");

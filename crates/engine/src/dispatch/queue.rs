@@ -54,7 +54,7 @@ pub(crate) struct Queue {
     pub(super) figures: QueueFigures,
     /// The number of the queue, in the order in which queues appeared.
     pub(super) appeared: u64,
-    /// What the owner of the queue has set: its settings, its pause and its drain.
+    /// The record that the owner of the queue has set: settings, pause and drain.
     pub(super) record: Arc<QueueRecord>,
     /// The token bucket of the queue. `None`: the queue has no rate.
     pub(super) bucket: Option<Bucket>,

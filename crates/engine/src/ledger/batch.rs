@@ -169,7 +169,7 @@ impl WriteBatch {
     }
 }
 
-/// What each effect takes in the store beside its texts and its payload (bytes, about).
+/// The space that each effect takes in the store beside its texts and its payload (bytes, about).
 const FIXED_BYTES: usize = 192;
 
 /// Returns how much an effect adds to the store (bytes, about).

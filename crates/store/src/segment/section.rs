@@ -9,7 +9,7 @@ const MAGIC: [u8; 8] = *b"TWsectio";
 /// Bytes of a tail, which ends each section.
 pub(crate) const TAIL_BYTES: usize = 64;
 
-/// What a section has. Files have the number of the kind, so these numbers never change.
+/// The content of a section. Files have the number of the kind, so these numbers never change.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum SectionKind {
     /// A run: records in the order of their due keys, then the footer that says where each record is.
