@@ -587,7 +587,9 @@ impl Queue {
         let too_far = match goal {
             Goal::By(by) => i64::try_from(by.as_millis()).ok().and_then(|by| now_ms.checked_add(by)),
             Goal::To(target) => Some(target.as_ms()),
-            Goal::NextFire(_) => None,
+            Goal::NextFire(limit) => {
+                Some(limit).filter(|limit| *limit < Timestamp::MAX).map(Timestamp::as_ms)
+            }
         }
         .map_or(matches!(goal, Goal::By(_)), |target_ms| target_ms > VIRTUAL_END_MS);
         let (advance, receiver) = Advance::new(goal);

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use tickwheel_queue::{
     Ack, AdvanceError, Cancel, CancelError, Cancelled, Extend, Get, Key, Lease, List, ListQueues, Nack,
-    OpenError, Patch, Put, PutError, Queue, QueueName, State, StoreError, TokenAnswer, Unavailable,
+    OpenError, Patch, Put, PutError, Queue, QueueName, State, StoreError, Timestamp, TokenAnswer,
+    Unavailable, VIRTUAL_END_MS,
 };
 
 fn name(name: &str) -> QueueName {
@@ -169,6 +170,9 @@ fn a_real_clock_is_not_moved_by_hand_and_a_virtual_one_not_beyond_time() {
     assert_eq!(real.advance(Duration::from_secs(1)).wait(), Err(AdvanceError::NotVirtual));
     let queue = Queue::options().virtual_clock().open_memory().expect("memory");
     let refused = queue.advance(Duration::from_secs(u64::MAX)).wait();
+    assert!(matches!(refused, Err(AdvanceError::TooFar { .. })), "{refused:?}");
+    let beyond = Timestamp::from_ms(VIRTUAL_END_MS + 1).expect("in range");
+    let refused = queue.advance_to_next(beyond).wait();
     assert!(matches!(refused, Err(AdvanceError::TooFar { .. })), "{refused:?}");
 }
 

@@ -247,7 +247,9 @@ impl Queues {
     pub(super) fn end_wait(&mut self, call: CallId) -> Option<LeaseCall> {
         let waiter = self.waiting.remove(&call)?;
         for name in waiter.queues.iter() {
-            let queue = self.open(name);
+            // A queue may be named twice, and may be gone after the first time.
+            let Some(&no) = self.by_name.get(name) else { continue };
+            let queue = self.numbered_mut(no);
             if queue.waiters.remove(&call) {
                 queue.no_wait -= usize::from(!waiter.wait);
             }

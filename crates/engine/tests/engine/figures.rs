@@ -181,6 +181,16 @@ fn what_a_queue_counted_is_kept_in_the_sum_when_it_is_forgotten() {
     assert_eq!((again[1].appeared, again[1].figures.put, stats(&mut world).forgotten), (3, 1, gone));
 }
 
+#[test]
+fn a_queue_that_a_lease_names_twice_appears_once() {
+    let mut world = World::new();
+    let lease = Lease { wait: true, ..Lease::of([queue("q"), queue("q")]) };
+    let call = world.send(Command::Lease(lease));
+    world.input(Input::EndWait { call });
+    assert_eq!(world.answer(call), Some(Answer::Lease(Ok(Vec::new()))));
+    assert_eq!(stats(&mut world).queues_appeared, 1);
+}
+
 /// The story: a queue was paused over the night, with a backlog of a day. After each restart of the server all of it had fallen due once
 /// more, a day late, and the alert for late fires rang.
 #[test]
