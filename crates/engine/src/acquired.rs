@@ -16,9 +16,9 @@ pub struct Acquired {
     pub ownership: Ownership,
     /// The latest wall clock instant that the store noted before this owner; [`Timestamp::EPOCH`] in a new shard.
     pub last_wall: Timestamp,
-    /// The state that the engine of the owner before left.
+    /// The engine state that the store has: the state of the previous owner, or the default in a new shard.
     pub state: EngineState,
-    /// 16 random bytes, made together with the shard. They sign lease tokens and key the hash tables.
+    /// 16 random bytes, made together with the shard. They are the key of the signatures of lease tokens and of the hash tables.
     pub secret: [u8; 16],
     /// The bytes by which the data of the store may still grow, as in [`Reply::Done`](crate::Reply::Done).
     pub room: u64,
@@ -29,12 +29,12 @@ pub struct Acquired {
 /// One page of the facts that an owner needs before it can work: first the queues, then the rules, then the leased tasks. Queues and rules
 /// are in the order of their names, leased tasks in the order of their ids.
 ///
-/// A shard may have a million queues. One answer with all of them would delay everything else.
+/// A shard may have a million queues. One reply with all of them would delay all other requests.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct AcquiredPage {
-    /// The queues that have live or dead tasks, with the number of tasks of each.
+    /// Queues that have live or dead tasks, with the numbers of their tasks.
     pub queues: Vec<(QueueName, Population)>,
-    /// The rules.
+    /// Rules: the records of queues, schedules and jobs.
     pub rules: Vec<(RuleName, Arc<Rule>)>,
     /// Live tasks that have a lease in their record, because a graceful stop wrote the lease down. The engine lets a lease go on if the
     /// epoch just before wrote it, even if the clock now shows a time before the task is due.
@@ -59,7 +59,7 @@ pub enum AcquiredCursor {
 pub struct Population {
     /// The number of tasks that are neither ended nor dead.
     pub live: u64,
-    /// The number of tasks that were given up and are not forgotten yet.
+    /// The number of dead tasks.
     pub dead: u64,
 }
 

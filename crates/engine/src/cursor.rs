@@ -7,10 +7,10 @@ use crate::seam::DueKey;
 use crate::task::LeaseNo;
 use crate::time::{Seq, Timestamp};
 
-/// Where a page of tasks ended. The next page begins behind it.
+/// Where a page of tasks ended. The next page begins behind this position.
 ///
 /// The shards of a list follow one another in the order of their numbers, and the tasks of a shard in the order of (`due_at`, `put_seq`).
-/// The `due_at` of a dead task is the instant at which the engine forgets the task.
+/// The `due_at` of a dead task is the instant at which the engine forgets the task; for a buried task, an instant that stands for "never".
 ///
 /// ```
 /// use tickwheel_engine::{Seq, TaskCursor, Timestamp};
@@ -23,9 +23,9 @@ use crate::time::{Seq, Timestamp};
 pub struct TaskCursor {
     /// The number of the shard.
     pub shard: u32,
-    /// The `due_at` of the last task of the page.
+    /// The `due_at` of the last task that the page looked at.
     pub due_at: Timestamp,
-    /// The `put_seq` of the last task of the page.
+    /// The `put_seq` of the last task that the page looked at.
     pub put_seq: Seq,
 }
 
@@ -54,7 +54,7 @@ impl TaskCursor {
     }
 }
 
-/// Where a page of leases ended. The next page begins behind it. The shards follow one another in the order of their numbers.
+/// Where a page of leases ended. The next page begins behind this position. The shards follow one another in the order of their numbers.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct LeaseCursor {
     /// The number of the shard.

@@ -36,16 +36,16 @@ use crate::token::Token;
 /// The lines of ready tasks, the limits of the queues, the calls that wait for tasks, and the running leases.
 ///
 /// # Invariants
-/// - A ready task stands in its queue's line, or is parked in its group. A waiting call gets no task while an earlier call waits that may
-///   have the task.
-/// - Limits, rates and pauses are checked whenever tasks are handed out. Only the in-flight limits are checked at one more time: when a
-///   worker extends a lease of an earlier epoch.
+/// - A ready task is in its queue's line, or is parked in its group. A waiting call gets no task while a call with a lower number waits
+///   that may have the task.
+/// - Limits, rates and pauses are checked whenever a lease call gets tasks. A call that leases one task by its id ignores them. The
+///   in-flight limits are also checked when a worker extends a lease of an earlier epoch and the task is not leased in this epoch.
 #[derive(Debug)]
 pub(crate) struct Dispatch {
     secret: [u8; 16],
     bounds: Bounds,
     queues: Queues,
-    /// Queues with waiting calls that may get something now.
+    /// Queues that [`Delivery::serve`] looks at next, because a call that waits on them may be answered now.
     to_serve: BTreeSet<QueueName>,
     /// When the rate of a queue admits the next delivery (monotonic ms), for queues with waiting calls. An entry may be out of date; its
     /// wake-up then changes nothing.
@@ -57,7 +57,7 @@ pub(crate) struct Dispatch {
     leases: Leases,
     /// How many queues have a record of their own.
     records: usize,
-    /// The seq of the last change of a queue's record.
+    /// The seq of the last change of any queue's record since the engine started.
     changed: Seq,
 }
 
@@ -77,7 +77,7 @@ impl Dispatch {
         }
     }
 
-    /// Lets time pass: forgets the queues that were emptied an hour ago, and marks the queues whose rate admits a delivery by now.
+    /// Lets time pass: forgets queues that were emptied an hour ago or earlier, and marks the queues whose rate admits a delivery by now.
     pub(crate) fn pass_time(&mut self, now: Now) {
         self.queues.pass_time(now);
         while let Some(name) = self.rate_wake_ups.pop(now.mono_tick()) {
@@ -85,8 +85,8 @@ impl Dispatch {
         }
     }
 
-    /// Returns when the next pause ends, by the wall clock. `writes`: whether the engine takes changes. If not, the end of a pause cannot
-    /// be written to the store, and there is no wake.
+    /// Returns when the next pause ends, by the wall clock. `writes`: whether the engine takes changes. If not, returns `None`, because the
+    /// end of a pause cannot be written to the store.
     pub(crate) fn next_wake(&self, writes: bool) -> Option<Timestamp> {
         self.pause_ends.next().filter(|_| writes)
     }
@@ -101,18 +101,17 @@ impl Dispatch {
         self.queues.number(name).expect("a queue is there while it has tasks")
     }
 
-    /// Removes the queue if it is empty and no list has to name it any more; see [`Queues::tidy`].
+    /// Removes the queue if it is not in use and no list has to name it any more; see [`Queues::tidy`].
     pub(crate) fn tidy(&mut self, name: &QueueName) {
         self.queues.tidy(name);
     }
 
-    /// Adds one client of beanstalkd to the users of the queue. This use alone does not put the queue into lists.
+    /// Adds one beanstalkd client to the users of the queue. This use alone does not put the queue into lists.
     pub(crate) fn begin_use(&mut self, name: &QueueName) {
         self.queues.open(name).users += 1;
     }
 
-    /// Takes one client of beanstalkd from the users of the queue. A queue that is not in use any more is then tidied; see
-    /// [`Queues::tidy`].
+    /// Takes one beanstalkd client from the users of the queue. A queue that is not in use any more is then tidied; see [`Queues::tidy`].
     pub(crate) fn end_use(&mut self, name: &QueueName) {
         let users = &mut self.queues.open(name).users;
         *users = users.saturating_sub(1);
@@ -129,9 +128,9 @@ impl Dispatch {
         ledger.counters_mut().count(&mut self.queues.open(queue).figures, event);
     }
 
-    /// Leases a task to a worker until the wall clock shows `until`; the worker is told this instant. The lease runs by the monotonic
-    /// clock, and ends no earlier than `until` while both clocks run at the same speed. Before this call the entry must be in no line and
-    /// in no wheel.
+    /// Leases a task to a worker until the wall clock shows `begun.until`, the instant that the worker gets to know. The lease runs by the
+    /// monotonic clock, and runs out no earlier than `begun.until` while both clocks run at the same speed. Before this call the entry must
+    /// be in no line and in no wheel.
     pub(crate) fn begin_lease(&mut self, residence: &mut Residence, slot: Slot, begun: BegunLease, now: Now) {
         let lease = self.leases.begin(slot, begun, now);
         residence.lease_begins(slot, lease);
@@ -144,7 +143,8 @@ impl Dispatch {
         &self.leases
     }
 
-    /// Takes the tasks whose leases have run out by now. The entries of these tasks are still marked as leased.
+    /// Returns the slots of the tasks whose leases have run out by now, each lease once. The entries of these tasks are still marked as
+    /// leased.
     pub(crate) fn pop_ended(&mut self, now: Now) -> Vec<Slot> {
         self.leases.pop_ended(now)
     }

@@ -20,20 +20,20 @@ use crate::tasks::Tasks;
 use crate::time::Now;
 
 /// The engine of one shard decides what happens to its tasks. The engine runs on one thread and has no clock, no I/O and no randomness. So
-/// the same inputs always give the same effects.
+/// the same inputs at the same moments always give the same effects.
 ///
 /// # Families
 /// - *Tell*: [`step`](Self::step) takes one [`Input`] and appends [`Effect`]s.
-/// - *End of a turn*: [`flush`](Self::flush), after all inputs of the turn. What these inputs need goes to the store as one look-up and one
-///   commit: a group commit.
-/// - *Ask*: [`next_wake`](Self::next_wake), [`is_loaded`](Self::is_loaded), [`is_idle`](Self::is_idle).
+/// - *End of a turn*: [`flush`](Self::flush), after all inputs of the turn. All look-ups of the turn go to the store in one request. Its
+///   changes go to the store in the next commits, many in one commit: a group commit.
+/// - *Ask*: [`next_wake`](Self::next_wake), [`is_loaded`](Self::is_loaded), [`is_idle`](Self::is_idle) and others.
 ///
 /// # Invariants
-/// - An answer leaves only when all changes that had been applied before the answer was made are durable. The answer to a lease call may
-///   leave earlier, if the changes of its tasks are durable.
+/// - Unless the store has failed, an answer leaves only when all changes that had been applied before the answer was made are durable. The
+///   answer to a lease call may leave earlier, if the changes of its tasks are durable.
 /// - At most one commit is in flight. Changes apply in memory at once, and become durable in the order of their seq.
-/// - A key has at most one live task. A command on a key that is not in memory waits for a look-up, and later commands on the same key wait
-///   behind that command.
+/// - A key has at most one live task. A command on a key that is not in memory waits for a look-up, unless the key is a new id that no
+///   owner can have used as a key. Later commands on the same key wait behind a command that waits.
 /// - A task becomes ready only if the believed wall clock has reached its `due_at`. The task then stays ready until a lease, its owner, its
 ///   expiry or a restart changes that.
 /// - An entry is in exactly the index that its `At` names: the wheel, the rewound set, its queue's line or parked tasks, the wheel of lease
@@ -77,7 +77,7 @@ impl Engine {
         engine
     }
 
-    /// Takes in one page of the records that the new owner of the shard needs. The first page comes with [`new`](Self::new). The engine can
+    /// Takes in one page of the records that the new owner of the shard needs. [`new`](Self::new) takes in the first page. The engine can
     /// work once it has all pages.
     pub fn restore(&mut self, now: Now, page: AcquiredPage) {
         for (name, population) in page.queues {
@@ -105,7 +105,7 @@ impl Engine {
         }
     }
 
-    /// Applies one input at one moment. Tasks that are due by this moment fire first.
+    /// Applies one input at one moment. Tasks in memory that are due by this moment fire first.
     pub fn step(&mut self, now: Now, input: Input, out: &mut Vec<Effect>) {
         self.tasks(now).pass_time();
         self.make_waiting(now);
@@ -138,8 +138,8 @@ impl Engine {
         self.ledger.release_answers(out);
     }
 
-    /// Ends a turn. Asks the store for the records that the inputs since the last turn need, and sends the next commit unless one is in
-    /// flight.
+    /// Ends a turn. Asks the store for the records that the inputs since the last turn need, and sends the next commit, if there is
+    /// something to commit and no commit is in flight.
     pub fn flush(&mut self, now: Now, out: &mut Vec<Effect>) {
         self.tasks(now).shed();
         if !self.is_stopped {

@@ -1,6 +1,6 @@
 //! [`QueueFigures`]: counts of the events of one queue, for monitoring.
 
-/// Upper bounds of the lateness histogram (ms). The histogram has one more count, for every lateness above the last bound.
+/// Upper bounds of the lateness histogram of an engine (ms). The histogram has one more count, for every lateness above the last bound.
 pub const LATENESS_BOUNDS_MS: [u64; 14] =
     [0, 1, 2, 5, 10, 20, 50, 100, 250, 500, 1_000, 5_000, 60_000, 3_600_000];
 
@@ -12,7 +12,7 @@ pub const QUEUE_LATENESS_BOUNDS_MS: [u64; 5] = [10, 100, 1_000, 5_000, 60_000];
 /// The events that are counted twice: once for the shard and once for the queue.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Event {
-    /// A put was taken.
+    /// A live task was put, imported, or made by a schedule.
     Put,
     /// A lease was granted.
     Delivered,
@@ -22,7 +22,7 @@ pub(crate) enum Event {
     Nacked,
     /// A lease ran out.
     Expired,
-    /// A task was cancelled or revoked.
+    /// An owner cancelled a task, which a worker may have had.
     Cancelled,
     /// A task was given up.
     Dead,
@@ -37,13 +37,13 @@ const BUCKETS: usize = QUEUE_LATENESS_BOUNDS_MS.len() + 1;
 
 /// Counts of the events in a queue since the queue appeared. Events from before the start of the engine are not counted.
 ///
-/// Unlike [`QueueTotals`](crate::QueueTotals), these figures are kept when the queue is empty. They end when the engine forgets the queue:
-/// an hour after the queue was emptied, when the queue is deleted, or when 10,000 other queues were emptied after it. From then on the
-/// figures are part of [`Stats::forgotten`](crate::Stats::forgotten), so the sum over all queues loses no event. No figure falls while the
-/// engine keeps the queue.
+/// Unlike [`QueueTotals`](crate::QueueTotals), these figures are kept when the queue is empty. The figures end when the engine forgets the
+/// queue: an hour after the queue was emptied, when the queue is deleted, or when 10,000 other queues were emptied after it. Figures that
+/// have ended are part of [`Stats::forgotten`](crate::Stats::forgotten), so the sum over all queues loses no event. No figure falls while
+/// the engine keeps the queue.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct QueueFigures {
-    /// Puts taken: tasks added or replaced, those that schedules made among them.
+    /// Live tasks added or replaced, by puts, imports and schedules.
     pub put: u64,
     /// Leases granted.
     pub delivered: u64,
@@ -53,12 +53,12 @@ pub struct QueueFigures {
     pub nacked: u64,
     /// Leases that ran out.
     pub expired: u64,
-    /// Tasks cancelled or revoked.
+    /// Tasks cancelled, with or without a worker that had the task.
     pub cancelled: u64,
     /// Tasks given up.
     pub dead: u64,
-    /// How many tasks fired with each lateness, from `due_at` to ready: one count for each bound in [`QUEUE_LATENESS_BOUNDS_MS`], and one
-    /// count for every lateness above the last bound.
+    /// How many tasks fired with each lateness, from `due_at`, or from the put if that was later, to ready: one count for each bound in
+    /// [`QUEUE_LATENESS_BOUNDS_MS`], and one count for every lateness above the last bound.
     pub lateness: [u64; BUCKETS],
     /// The sum of all latenesses (ms).
     pub lateness_sum_ms: u64,
@@ -83,7 +83,7 @@ impl QueueFigures {
         self
     }
 
-    /// Returns the higher value of each figure.
+    /// Returns, for each figure, the higher of the values in `self` and `other`.
     #[must_use]
     pub fn max(mut self, other: &Self) -> Self {
         self.merge(other, u64::max);

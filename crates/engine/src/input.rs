@@ -7,7 +7,8 @@ use crate::seam::{Reply, Request, RequestId};
 use crate::time::Timestamp;
 use crate::token::Token;
 
-/// The number of one call of a caller, valid until the call is answered. The driver gives rising numbers.
+/// The number of one call of a caller, valid until the call is answered. A later call has a higher number, but calls need not reach the
+/// engine in the order of their numbers.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct CallId(pub u64);
 
@@ -26,7 +27,7 @@ pub enum Input {
         /// The call.
         call: CallId,
     },
-    /// These deliveries did not reach their callers. The tasks are ready again, and the attempts do not count.
+    /// These deliveries did not reach their callers. The tasks whose leases still run are ready again, and the attempts do not count.
     Undelivered {
         /// The tokens of the deliveries.
         tokens: Vec<Token>,
@@ -63,8 +64,8 @@ pub enum Input {
     },
     /// Time has passed. Every input lets time pass, and this input does nothing else.
     Wake,
-    /// The engine is to ask the store for its free bytes. The engine asks only if growth is refused or may be soon; see
-    /// [`Engine::room_pace`](crate::Engine::room_pace).
+    /// The engine is to ask the store for its free bytes. The engine asks only while [`Engine::room_pace`](crate::Engine::room_pace) is not
+    /// `None`.
     LookForRoom,
     /// The engine is to write the time to the store with the next commit, even if nothing has changed.
     NoteTime,

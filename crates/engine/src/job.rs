@@ -32,7 +32,8 @@ pub enum ChangeJob {
 /// The longest value of a job (bytes).
 pub const JOB_BYTES_MAX: usize = 64 << 10;
 
-/// Why a job was not changed. After a refusal all jobs are as before.
+/// Why a job was not changed. After the refusal all jobs are as before. One exception: after [`Unavailable::Indeterminate`] the job may
+/// have been changed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum JobError {
     /// No job has this number.
@@ -47,7 +48,8 @@ pub enum JobError {
         /// The longest value that is allowed (bytes).
         limit: usize,
     },
-    /// The limit for the number of jobs, or for the bytes of their values, is reached.
+    /// The change would exceed the limit for the number of jobs or for the bytes of their values, or no higher number is left for a new
+    /// job.
     #[error("there are {jobs} jobs with {bytes} bytes, and no more can be")]
     TooMany {
         /// How many jobs there are.

@@ -44,8 +44,8 @@ impl Jobs {
         self.by_id.last_key_value().map(|(&id, _)| id)
     }
 
-    /// Returns the number for a new job: the next free number, or the wall clock (ms) if that is higher. So in a directory that was
-    /// emptied, a new job does not get the number of an old job.
+    /// Returns the number for a new job: the number after the highest one in use, or the wall clock (ms) if that is higher. So in a
+    /// directory that was emptied, a new job does not get the number of an old job.
     fn next_id(&self, now: Now) -> Result<u64, JobError> {
         let behind = self.newest().map_or(Some(1), |newest| newest.checked_add(1));
         behind.map(|behind| behind.max(now.wall.as_tick())).ok_or_else(|| self.too_many())
@@ -99,7 +99,7 @@ impl Jobs {
     /// Returns all jobs, in the order of their numbers.
     ///
     /// # Errors
-    /// [`Unavailable::Indeterminate`]: the store has failed, and it is unknown whether the last change is durable.
+    /// [`Unavailable::Indeterminate`]: the store has failed, and it is unknown whether the last change of a job is durable.
     pub(crate) fn list(&self, ledger: &Ledger) -> Result<Vec<(u64, JobValue)>, Unavailable> {
         ledger.doubt_since(self.changed)?;
         Ok(self.by_id.iter().map(|(&id, value)| (id, Arc::clone(value))).collect())

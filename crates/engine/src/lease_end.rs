@@ -22,7 +22,7 @@ pub(crate) struct LeaseEnd {
 pub(crate) enum Retrying {
     /// At once, in its old place in the line.
     AtOnce,
-    /// As the retry policy of the task says.
+    /// As the retry policy for the task says: the task's own, else that of its queue, else the default.
     ByPolicy,
     /// At this instant.
     At(Timestamp),

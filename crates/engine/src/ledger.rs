@@ -37,16 +37,16 @@ pub(crate) struct Ledger {
     ids: OwnIds,
     /// The seq of the last change that is applied in memory.
     applied: Seq,
-    /// The seq of the last change that is known to be durable.
+    /// The seq of the last change that the store has reported as durable.
     durable: Seq,
     batch: WriteBatch,
-    /// While true, the current batch must not be sealed.
+    /// While true, a full batch is not sealed.
     together: bool,
     in_flight: Option<InFlight>,
     room: Room,
     barrier: CommitBarrier,
     last_request: RequestId,
-    /// Why the store takes no commit any more. `None`: it has not failed.
+    /// Why the store takes no commit any more. `None`: the store has not failed.
     failed: Option<Arc<str>>,
     /// Why the ledger will fail after the commit in flight has its outcome. `None`: no failure is held back.
     failing: Option<Arc<str>>,
@@ -85,7 +85,7 @@ impl Ledger {
         self.applied
     }
 
-    /// Returns the seq of the last change that is known to be durable.
+    /// Returns the seq of the last change that the store has reported as durable.
     pub(crate) fn durable(&self) -> Seq {
         self.durable
     }
@@ -105,8 +105,7 @@ impl Ledger {
 
     /// Answers a call once all changes that are applied by now are durable.
     pub(crate) fn answer(&mut self, call: CallId, answer: Answer) {
-        // Once the store has failed, no commit comes any more. An answer that is made after the failure depends on durable changes only;
-        // see `Ledger::fail`.
+        // Once the store has failed, no commit comes any more. An answer that waited for one would never leave.
         let seen = if self.failed.is_some() { self.durable } else { self.applied };
         self.barrier.hold(seen, call, answer);
     }
@@ -116,13 +115,13 @@ impl Ledger {
         self.barrier.pass(call, answer);
     }
 
-    /// Lets out the answers whose changes are durable.
+    /// Lets out the answers that depend on durable changes only.
     pub(crate) fn release_answers(&mut self, out: &mut Vec<Effect>) {
         self.barrier.release(self.durable, out);
     }
 
     /// Puts the effect on the task in `slot` into the batch. `batch_slot`: the value that `note` returned for the last effect on this task,
-    /// so that the batch finds that effect. Returns where the new effect stands. A full batch is sealed.
+    /// so that the batch finds that effect. Returns the place of the new effect. Seals a full batch, unless changes are kept together.
     pub(crate) fn note(
         &mut self,
         slot: Slot,
@@ -134,7 +133,7 @@ impl Ledger {
         batch_slot
     }
 
-    /// Puts a change of a rule into the batch. A full batch is sealed.
+    /// Puts a change of a rule into the batch. Seals a full batch, unless changes are kept together.
     pub(crate) fn note_rule(&mut self, effect: RuleEffect) {
         self.batch.push_rule(effect);
         self.seal_if_full();
@@ -145,7 +144,7 @@ impl Ledger {
         self.batch.note_time();
     }
 
-    /// Whether an effect stands in a sealed batch.
+    /// Whether the batch of this effect is sealed. The batch may be durable by now.
     pub(crate) fn is_sealed(&self, batch_slot: BatchSlot) -> bool {
         self.batch.is_sealed(batch_slot)
     }
@@ -155,7 +154,7 @@ impl Ledger {
         self.batch.has_backlog()
     }
 
-    /// Keeps all effects from now on in one batch, until [`end_together`](Self::end_together). Returns whether an outer `begin_together`
+    /// Keeps all effects that are noted until [`end_together`](Self::end_together) in one batch. Returns whether an outer `begin_together`
     /// already does so; `end_together` needs this value.
     pub(crate) fn begin_together(&mut self) -> bool {
         core::mem::replace(&mut self.together, true)
@@ -222,7 +221,7 @@ impl Ledger {
         }
     }
 
-    /// Begins the stop: from now on no calls are taken.
+    /// Begins the stop: the engine takes no more calls.
     pub(crate) fn begin_stop(&mut self) {
         self.is_stopping = true;
     }

@@ -1,5 +1,6 @@
-//! The task engine: the parts of a task, and all its steps from *put* to *done*. The engine is pure: time, look-ups and commits come in as
-//! inputs and go out as effects. So the same code runs in a server, in a test, and in a simulator that crashes it at every write.
+//! The task engine: the parts of a task, and all its steps from *put* to *done*. The engine is pure: calls, time and the replies of the
+//! store come in as inputs; answers and requests to the store go out as effects. So the same code runs in a server, in a test, and in a
+//! simulator that may crash it at any write.
 
 mod acquired;
 mod bounds;

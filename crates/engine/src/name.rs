@@ -120,7 +120,7 @@ fn check_length(what: &'static str, text: &str, max: usize) -> Result<(), NameEr
     }
 }
 
-/// Checks that the text has only characters of the tube names of beanstalkd.
+/// Checks that the text has only characters of the tube names of beanstalkd, and does not start with `-`.
 fn check_alphabet(what: &'static str, text: &str) -> Result<(), NameError> {
     let allowed =
         |at: usize, c: char| c.is_ascii_alphanumeric() || "+/;.$_()".contains(c) || c == '-' && at > 0;

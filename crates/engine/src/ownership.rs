@@ -1,4 +1,4 @@
-//! [`Ownership`]: the right to commit to a shard.
+//! [`Ownership`]: the right to commit for a shard and to answer for it.
 
 use crate::shard::ShardId;
 use crate::time::{Epoch, Seq};
@@ -8,7 +8,8 @@ use crate::time::{Epoch, Seq};
 pub struct Ownership {
     /// The shard that is owned.
     pub shard: ShardId,
-    /// The number of this ownership. A store answers a commit of an older epoch with [`Reply::Fenced`](crate::Reply::Fenced).
+    /// The number of this ownership. Once a later ownership has begun, a store answers a commit of this epoch with
+    /// [`Reply::Fenced`](crate::Reply::Fenced).
     pub epoch: Epoch,
     /// The number of the last change in the store when the ownership began.
     pub last_seq: Seq,

@@ -1,11 +1,11 @@
-//! A queue as its owner sees it: the numbers of its tasks, and its settings.
+//! A queue as its owner sees it: the numbers of its tasks, the counts of its events, and its settings.
 
 use crate::figures::QueueFigures;
 use crate::name::QueueName;
 use crate::settings::QueueSettings;
 use crate::time::Timestamp;
 
-/// How many tasks a queue has in each state.
+/// The counts of one queue: how many tasks are in each state, and how many events there were.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct QueueCounts {
     /// The name of the queue.
@@ -55,10 +55,10 @@ pub struct QueuePage {
     pub next: Option<QueueName>,
 }
 
-/// A queue: the numbers of its tasks, its settings, and the lease calls that wait on it.
+/// A queue: its counts, its settings, its pause, and the number of lease calls that wait on it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct QueueView {
-    /// The numbers of tasks by state, and counts of events.
+    /// The numbers of tasks in each state, and the counts of events.
     pub counts: QueueCounts,
     /// How the queue hands its tasks out.
     pub settings: QueueSettings,
@@ -81,7 +81,7 @@ pub struct QueueTotals {
     pub added: u64,
     /// Tasks acked, cancelled or revoked.
     pub ended: u64,
-    /// Calls that paused the queue.
+    /// Pause calls that were accepted, also those with a pause of 0 ms.
     pub pauses: u64,
     /// Leases that ran out.
     pub expiries: u64,

@@ -19,7 +19,7 @@ use crate::bounds::Bounds;
 use crate::calls::Command;
 use crate::input::CallId;
 
-/// The questions to the store, and the calls and commands that wait for the replies.
+/// The questions to the store, the commands that wait for the replies, and the calls for counts.
 ///
 /// # Invariants
 /// - A command on a key that is not in memory waits for the look-up of the key. Later commands on the same key wait behind it.
@@ -51,7 +51,7 @@ impl Reads {
         core::mem::take(&mut self.counting)
     }
 
-    /// Whether the store has answered all questions, and no question or call waits to be handled.
+    /// Whether the store has answered all questions, no question waits to be sent, and no call waits for counts.
     pub(crate) fn is_idle(&self) -> bool {
         self.lookups.is_empty()
             && self.lists.is_empty()

@@ -13,12 +13,12 @@ use crate::input::Effect;
 use crate::schedule::{AskId, ScheduleId};
 use crate::time::{Seq, Timestamp};
 
-/// All schedules of the shard. Time and the calls of owners move the schedules on. The engine takes the instants from
+/// All schedules of the shard. Time, the calls of owners and the ends of tasks move the schedules on. The engine takes the instants from
 /// [`pop_to_make`](Self::pop_to_make) and makes their tasks.
 ///
 /// # Invariants
 /// - At most one task is made for one instant of a schedule.
-/// - The progress of a schedule is written down in the batch that has its task, or in the batch that says that the instant is left out.
+/// - If an instant gets a task, the progress of the schedule is written down in the batch that has the task.
 /// - A schedule that waits and has a next instant is in `due` with it, unless it is in `changed`, `stalled` or `not_durable`.
 #[derive(Debug, Default)]
 pub(crate) struct Recurrence {
@@ -31,7 +31,8 @@ pub(crate) struct Recurrence {
     last_change: Seq,
     by_name: BTreeMap<ScheduleId, Scheduled>,
     due: BTreeSet<(Timestamp, ScheduleId)>,
-    /// Schedules that have changed and that are looked at before the step ends.
+    /// Schedules to look at before the step ends: they have changed, or they waited for a commit or for room. The engine looks at none
+    /// while it is stopping or takes no changes.
     changed: BTreeSet<ScheduleId>,
     /// Schedules that wait for room: an instant has come, and the store had no room for its task.
     stalled: BTreeSet<ScheduleId>,
@@ -40,7 +41,7 @@ pub(crate) struct Recurrence {
     not_durable: BTreeSet<ScheduleId>,
     /// The number of instants that wait for an earlier task to end, of all schedules.
     waiting: usize,
-    /// The schedules that make no other task until a task has ended, by the id of this task.
+    /// The schedules that make no other task until their running task has ended or was given up, by the id of the running task.
     running: BTreeMap<u64, ScheduleId>,
     asked: BTreeMap<AskId, Asked>,
     /// Questions to the driver that go out at the end of the step.
@@ -66,7 +67,7 @@ impl Recurrence {
         self.phase(id) == Some(Phase::Making(at))
     }
 
-    /// Moves the questions to the driver, which the step has raised, to `out`.
+    /// Moves the questions of this step to the driver into `out`.
     pub(crate) fn hand_over_asks(&mut self, out: &mut Vec<Effect>) {
         out.append(&mut self.asks);
     }
@@ -115,7 +116,7 @@ mod tests {
         (recurrence, ledger)
     }
 
-    /// Makes all noted changes durable, and looks at the schedules that have changed.
+    /// Makes all noted changes durable with one commit, and looks at the schedules that have changed.
     fn make_durable(recurrence: &mut Recurrence, ledger: &mut Ledger) {
         let mut out = Vec::new();
         ledger.commit(Now::at_ms(0), &mut out);

@@ -39,7 +39,7 @@ use crate::time::{Now, Timestamp};
 /// - Every durable task that is due inside the window is in memory.
 #[derive(Debug)]
 pub(crate) struct Residence {
-    /// The horizon, the memory budget and the bounds of one step.
+    /// The configuration of the engine, with the horizon, the memory budget and the bounds.
     config: EngineConfig,
     entries: Entries,
     timers: Timers,
@@ -54,12 +54,13 @@ pub(crate) struct Residence {
     window: Window,
     pins: Pins,
     expiries: Expiries,
-    /// The due time of the task that was buried last. Such a due time stands for "never": a buried task is not forgotten.
+    /// The due time of the task that was buried last. Such a due time is never reached in practice: a buried task is not forgotten.
     last_buried: Timestamp,
     /// Stubs whose records are to be fetched, by task id. With a queue: the stub has expired in this queue. `None`: the stub's dead task is
     /// to be forgotten.
     overdue: VecDeque<(u64, Option<QueueName>)>,
-    /// The latest wall time that was written down in an earlier epoch. Every task that was due by then was ready in that epoch.
+    /// The latest wall time that was written down in an earlier epoch. A task that was put and due by that time became ready in an earlier
+    /// epoch.
     ready_before: Timestamp,
 }
 
@@ -87,7 +88,7 @@ impl Residence {
         self.entries.get(slot)
     }
 
-    /// Returns the entry in this slot to change it, for example where the entry stands. The slot must have one.
+    /// Returns the entry in this slot, so that the caller can change it. The slot must have one.
     pub(crate) fn get_mut(&mut self, slot: Slot) -> &mut Entry {
         self.entries.get_mut(slot)
     }
@@ -139,13 +140,13 @@ impl Residence {
         self.entries.remove(slot);
     }
 
-    /// Makes the key of this entry lead to the entry.
+    /// Puts this entry into the index by key. If the index has another entry for the key, whose task has ended or is dead, replaces it.
     pub(crate) fn index_key(&mut self, slot: Slot) {
         self.entries.index_key(slot);
     }
 
-    /// Gives a task a new record, which `change` makes from the old one, and puts the record into the write batch. The entry stays where it
-    /// stands.
+    /// Gives a task a new record, which `change` makes from the old one, and puts the record into the write batch. The entry stays in the
+    /// index that it is in.
     pub(crate) fn record(&mut self, ledger: &mut Ledger, slot: Slot, change: impl FnOnce(&mut Task)) {
         let seq = ledger.next_seq();
         let entry = self.entries.get(slot);
@@ -175,8 +176,8 @@ impl Residence {
         entry.batch_slot = Some(ledger.note(slot, entry.batch_slot, effect));
     }
 
-    /// Notes that an effect of this entry is durable. Returns whether the entry has no later effect and should leave memory: no index has
-    /// it, its body is big, or memory is full.
+    /// Notes that an effect of this entry is durable. Returns whether the entry is durable and should leave memory or become a stub, if
+    /// possible: no index has it, its body is big, or memory is full.
     pub(crate) fn made_durable(&mut self, ledger: &Ledger, slot: Slot) -> bool {
         if !self.has(slot) {
             return false;
@@ -200,7 +201,7 @@ impl Residence {
         self.stubs.len() as u64 + self.ready_stubs
     }
 
-    /// Whether any line has a stub.
+    /// Whether any line has a stub, parked stubs included.
     pub(crate) fn has_ready_stubs(&self) -> bool {
         self.ready_stubs > 0
     }
@@ -215,7 +216,7 @@ impl Residence {
         self.ready_stubs -= 1;
     }
 
-    /// Notes that a worker has the task in this slot from now on, under `lease`, and counts the bytes of the entry as leased.
+    /// Notes that a worker has the task in this slot under `lease`, and adds the bytes of the entry to the leased bytes.
     pub(crate) fn lease_begins(&mut self, slot: Slot, lease: RunningLease) {
         self.leased_bytes += self.entries.bytes_of(slot);
         self.entries.get_mut(slot).at = At::Leased(lease);
@@ -236,15 +237,15 @@ impl Residence {
         self.config.near_bytes_max
     }
 
-    /// Whether more than three quarters of the budget are in use. Then only tasks that have to be in memory are loaded, and durable tasks
-    /// behind the window leave memory.
+    /// Whether more than three quarters of the budget are in use. Then a scan loads only tasks that have to be in memory, and durable tasks
+    /// behind the window leave memory, unless they are due within the lead time.
     pub(crate) fn is_full(&self) -> bool {
         let max = self.config.near_bytes_max;
         self.bytes() > max - max / 4
     }
 
-    /// Whether whole tasks have to become stubs: memory is full, and the tasks that no worker has take more than an eighth of the budget.
-    /// This eighth is for the heads of the lines, however much memory the stubs take.
+    /// Whether whole tasks have to become stubs: memory is full, and the whole tasks that no worker has take more than an eighth of the
+    /// budget. This eighth is for the heads of the lines, however much memory the stubs take.
     pub(crate) fn sheds(&self) -> bool {
         self.is_full() && self.entries.bytes() - self.leased_bytes > self.config.near_bytes_max / 8
     }
@@ -257,7 +258,8 @@ impl Residence {
         Some(next)
     }
 
-    /// Drops the stubs that are due last, at most `shed_drops` at a time, if memory is short. Stubs that are due within the lead time stay.
+    /// If memory is short, drops the stubs that are due last, at most `shed_drops` of them. Stubs in a line, and stubs that are due within
+    /// the lead time, stay.
     pub(crate) fn drop_last_stubs(&mut self, now: Now) {
         // Stubs are dropped only while they take more than three quarters of the budget. Loading ahead stops at three quarters, so that
         // dropped stubs are not loaded again at once.
@@ -297,7 +299,8 @@ impl Residence {
         Some(stub)
     }
 
-    /// Returns the instant up to which due tasks of the store became ready in an earlier epoch. Their lateness was counted then.
+    /// Returns the latest wall time that was written down in an earlier epoch. A task that was put and due by that time became ready then,
+    /// and its lateness was counted then.
     pub(crate) fn ready_before(&self) -> Timestamp {
         self.ready_before
     }
@@ -333,8 +336,9 @@ impl Residence {
         !self.is_scanning() && (self.overdue.is_empty() || !has_room)
     }
 
-    /// Returns the due time of a task that is buried now, which stands for "never". The due time is later than that of each task buried
-    /// before since the start, even in the same millisecond or after the clock has stepped back.
+    /// Returns the due time of a task that is buried now. The due time is about 1,000 years ahead, because a buried task is not forgotten.
+    /// The due time is later than that of each task buried before since the start, even in the same millisecond or after the clock has
+    /// stepped back.
     pub(crate) fn next_buried(&mut self, now: Now) -> Timestamp {
         let after_last = self.last_buried.saturating_plus_ms(1);
         self.last_buried = BURIED_FROM.saturating_plus_ms(now.wall.as_tick()).max(after_last);

@@ -14,8 +14,8 @@ pub(crate) trait Ordered: Copy {
 /// The largest number of elements in a run. A longer run is split.
 const RUN_MAX: usize = 128;
 
-/// An ordered set that consists of runs of neighbours. An element takes little more memory than its own size: a run that grows at its end
-/// gets full, a split leaves two runs that are half full, and neighbours that have shrunk are joined.
+/// An ordered set that consists of runs of neighbours. To save memory, a run that grows at its end gets full before the next run begins,
+/// and neighbours that have shrunk are joined. A split leaves two runs that are half full.
 ///
 /// To find, add or remove an element costs O(log n). To add or remove an element also moves other elements of its run, unless the element
 /// is at an end of the run.
@@ -67,7 +67,7 @@ impl<T: Ordered> Runs<T> {
         let key = new.key();
         self.len += 1;
         let Some((&bound, run)) = self.runs.range_mut(..=key).next_back() else {
-            // The new element is before all others. The first run takes the element, which is its lower bound from now on.
+            // The new element is before all others. The first run takes the element, whose place becomes the lower bound of the run.
             let mut run = self.runs.pop_first().map_or_else(VecDeque::new, |(_, run)| run);
             run.push_front(new);
             self.runs.insert(key, run);
@@ -104,7 +104,7 @@ impl<T: Ordered> Runs<T> {
         gone
     }
 
-    /// Splits the run at `bound` if it has grown too long.
+    /// Splits the run at `bound` if it has more than [`RUN_MAX`] elements.
     fn split(&mut self, bound: T::Key) {
         let Some(run) = self.runs.get_mut(&bound).filter(|run| run.len() > RUN_MAX) else { return };
         let upper = run.split_off(RUN_MAX / 2);
@@ -112,8 +112,8 @@ impl<T: Ordered> Runs<T> {
         self.runs.insert(first, upper);
     }
 
-    /// Counts off an element that was taken out of the run at `bound`. Removes the run if it is empty. If the run is small, joins it with a
-    /// neighbour that is small, too.
+    /// Counts off an element that was taken out of the run at `bound`. Removes the run if it is empty. If the run has shrunk to a quarter
+    /// of its largest length, joins it with a neighbour, if both together fill at most half a run.
     fn took_from(&mut self, bound: T::Key) {
         self.len -= 1;
         let left = self.runs[&bound].len();

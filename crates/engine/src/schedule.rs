@@ -1,4 +1,4 @@
-//! Recurring work: a schedule has a rule for its instants, and each instant that is not left out becomes a task of its own.
+//! Recurring work: a schedule has a rule for its instants, and each instant that is not left out gets a task of its own.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub struct Schedule {
     pub start: Option<Timestamp>,
     /// The schedule has no instant after this one.
     pub end: Option<Timestamp>,
-    /// The number of tasks that are made in all; `None`: any number.
+    /// The largest number of tasks that are made in all; `None`: no limit.
     pub count: Option<u64>,
     /// The largest delay of a task after its instant (ms). The delay is a pseudo-random time from 0 to this one.
     pub jitter_ms: u64,
@@ -42,13 +42,14 @@ pub enum Cadence {
         /// The IANA name of the zone.
         zone: Arc<str>,
     },
-    /// Instants at a fixed interval, whatever becomes of the tasks. The first instant is the start, or one interval after the put.
+    /// Instants at a fixed interval, whatever becomes of the tasks. The instants count from the start. Without a start, the first instant
+    /// is one interval after the put.
     Every {
         /// The interval (ms).
         ms: u64,
     },
-    /// One instant after another. The first instant is the start, or one delay after the put. Each later one comes one delay after the task
-    /// before has ended or was given up.
+    /// One instant after another. The first instant is the start, or the put if the start has passed. Without a start, the first instant is
+    /// one delay after the put. Each later instant is one delay after the task before has ended or was given up.
     FixedDelay {
         /// The delay (ms).
         ms: u64,
@@ -60,10 +61,10 @@ pub enum Cadence {
 pub enum CatchUp {
     /// The missed instants are left out.
     Skip,
-    /// The last missed instant becomes a task, and the others are left out.
+    /// The last missed instant gets a task if the overlap rule allows one, and the others are left out.
     #[default]
     Once,
-    /// Each missed instant becomes a task, the oldest first.
+    /// Each missed instant gets a task if the overlap rule allows one, the oldest first.
     All,
 }
 
@@ -72,7 +73,7 @@ pub enum CatchUp {
 pub enum Overlap {
     /// The instant is left out.
     Skip,
-    /// The task of the instant is made when the earlier task has ended.
+    /// The task of the instant is made when the earlier task has ended or was given up.
     Queue,
     /// The task of the instant is made at once.
     #[default]
@@ -101,8 +102,8 @@ impl Cadence {
         anchor.plus_ms(turns.checked_mul(ms)?)
     }
 
-    /// Returns the first instant of a new schedule after `after`. `None`: the engine cannot compute instants of a cron expression, or there
-    /// is no such instant.
+    /// Returns the first instant of a new schedule after `after`. `None`: the cadence is a cron expression, whose instants the engine
+    /// cannot compute, or there is no such instant.
     #[must_use]
     pub fn first_counted(&self, anchor: Timestamp, after: Timestamp) -> Option<Timestamp> {
         match self {
@@ -195,7 +196,7 @@ impl Schedule {
         (anchor, decided)
     }
 
-    /// Whether the task before has to end before the schedule makes another one.
+    /// Whether the task before has to end or to be given up before the schedule makes another one.
     #[must_use]
     pub fn takes_turns(&self) -> bool {
         self.overlap != Overlap::Allow || matches!(self.cadence, Cadence::FixedDelay { .. })
@@ -228,18 +229,18 @@ pub struct ScheduleRecord {
     pub decided: Timestamp,
     /// The first instant that is not decided; `None`: there is none, or the engine does not know it yet.
     pub next: Option<Timestamp>,
-    /// The last instant that became a task.
+    /// The last instant that got a task.
     pub last: Option<Timestamp>,
-    /// Tasks made so far.
+    /// The number of tasks made so far. For an imported schedule, the tasks that the other store made are included.
     pub made: u64,
     /// The number of instants left out. An instant is left out if it was missed, if the task before was live, if its key was taken, or if
     /// the queue took no task. A waiting instant is left out if a put changes the cadence, the start, the end or the count so that the
     /// instant is excluded. Instants of a cron expression that are left out together count as one or two, because their number is not
     /// known.
     pub skipped: u64,
-    /// The id of the task that has to end before the schedule makes another one.
+    /// The id of the task that has to end or to be given up before the schedule makes another one.
     pub running: Option<u64>,
-    /// Instants that wait for the task `running` to end, in rising order.
+    /// Instants that wait until the task `running` has ended or was given up, in rising order.
     pub waiting: Vec<Timestamp>,
 }
 

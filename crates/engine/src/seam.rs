@@ -1,8 +1,8 @@
 //! The seam between the task engine and the store that keeps its tasks.
 //!
 //! No call of a store blocks for long: the driver submits a [`Request`] and later polls for its [`Reply`]. The engine has the near tasks in
-//! memory; the store has everything that was committed. A reply to a read shows the state after the last commit that the store answered
-//! with [`Reply::Done`], and nothing of a commit in flight.
+//! memory; the store has everything that was committed. A reply to a read shows all commits that were answered with [`Reply::Done`] before
+//! the read was submitted, and no commit that is answered after the read.
 
 use std::sync::Arc;
 
@@ -29,8 +29,8 @@ pub struct RequestId(pub u64);
 /// gets [`Reply::Fenced`], as a commit does. Otherwise an engine that does not know yet that it has lost the shard would get tasks of the
 /// later owner.
 ///
-/// A commit has a known outcome when its reply comes. A store that loses the answer of its medium finds out first whether the commit
-/// happened, and replies later.
+/// A commit that is answered with [`Reply::Done`] or [`Reply::Fenced`] has a known outcome. A store that loses the answer of its medium
+/// finds out first whether the commit happened, and replies later.
 pub trait ShardStore {
     /// Takes a request. Never blocks on the disk for long: the reply comes later, from [`ShardStore::poll`].
     fn submit(&mut self, id: RequestId, request: Request);
@@ -48,8 +48,8 @@ pub trait ShardStore {
     }
 }
 
-/// Whether an owner may answer. Also the answers to reads and the refusals need a valid ownership: they come from memory, and memory is
-/// right only while no other owner changes the shard.
+/// Whether an owner may answer. Also the answers to reads and the refusals need a valid ownership: they depend on the memory of the engine,
+/// which is right only while no other owner changes the shard.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Validity {
     /// No other owner can have the shard. A store that belongs to one process alone is always valid.
@@ -63,15 +63,15 @@ pub enum Validity {
 /// A request to a store, from the engine or from the shard thread.
 #[derive(Clone, Debug)]
 pub enum Request {
-    /// Take the shard. Answered by [`Reply::Acquired`] or [`Reply::Held`].
+    /// Take the shard. Answered by [`Reply::Acquired`], or by [`Reply::Held`] if another owner has the shard.
     Acquire {
         /// The shard to take.
         shard: ShardId,
         /// The wall clock now, for the record only.
         wall: Timestamp,
     },
-    /// Read the page behind a cursor of the facts that a new owner needs. The first page came with [`Reply::Acquired`]. The shard thread
-    /// asks for all pages before it sends any other request. Answered by [`Reply::AcquiredPage`].
+    /// Read the next page of the facts that a new owner needs. The first page came with [`Reply::Acquired`]. The shard thread asks for all
+    /// pages before it sends any other request. Answered by [`Reply::AcquiredPage`].
     AcquiredPage {
         /// Where the page before ended.
         after: AcquiredCursor,
@@ -80,7 +80,7 @@ pub enum Request {
     Commit {
         /// The ownership that came with [`Reply::Acquired`].
         ownership: Ownership,
-        /// The number of the last change in the batch. The first change of the batch follows the last one of the commit before.
+        /// The number of the last change that is durable once this commit is durable.
         seq: Seq,
         /// The wall clock now, for the record.
         wall: Timestamp,
@@ -99,7 +99,7 @@ pub enum Request {
         /// The largest number of tasks, at least 1.
         max: usize,
     },
-    /// Read the tasks of one queue that the filter wants, in the same order. At most `max` tasks are looked at. Answered by
+    /// Read the tasks of one queue that the filter wants, in the order of `ScanDue`. At most `max` tasks are looked at. Answered by
     /// [`Reply::Page`].
     ScanFilter {
         /// The tasks that are wanted.
@@ -135,9 +135,9 @@ pub enum Reply {
     /// The ownership is over: a newer epoch has the shard, or the store has lost commits that it had acknowledged. A commit wrote nothing,
     /// and a read is not answered. The engine is dropped, and the shard can be acquired again.
     Fenced,
-    /// The store could not do what was asked. Reply to a commit: neither this commit nor any later one is acknowledged; the store is
-    /// read-only from now on, and reads go on. Reply to a read: the read cannot be answered; the engine commits nothing any more, but may
-    /// go on to read.
+    /// The store could not do what was asked. Reply to a commit: neither this commit nor any later one is acknowledged; the store takes no
+    /// further commit, but still answers reads. Reply to a read: the read cannot be answered; the engine sends no further commit, but may
+    /// send further reads.
     Failed {
         /// The cause, as a part of a sentence, with the name of the file.
         why: String,
@@ -224,7 +224,7 @@ pub enum Found {
     Absent,
 }
 
-/// A task's position in the order of time: (`due_at`, `put_seq`). A scan can go on behind such a position.
+/// A task's position in the order of time: (`due_at`, `put_seq`). A scan can begin behind such a position.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct DueKey {
     /// The task's `due_at`.
@@ -258,7 +258,7 @@ pub struct Filter {
     pub dead: bool,
 }
 
-/// A question how many tasks are due in each bucket: which tasks are counted, and the buckets.
+/// A question how many live tasks are due in each bucket: which tasks are counted, and the buckets.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DueHistogram {
     /// Only tasks of this queue are counted; `None`: tasks of all queues.

@@ -1,4 +1,4 @@
-//! The settings of a queue, as its owner configured them. The settings stay when the queue has no tasks any more.
+//! The settings and the record of a queue, and the rules, which engine and store exchange.
 
 use std::sync::Arc;
 
@@ -17,13 +17,14 @@ pub struct QueueSettings {
     pub max_in_flight_per_group: Option<u64>,
     /// How many deliveries may begin in a period.
     pub rate: Option<Rate>,
-    /// The largest number of live tasks. A call that would exceed this limit is refused.
+    /// The largest number of live tasks. A put, an import or a redrive that would exceed this limit is refused, and a schedule leaves the
+    /// instant out.
     pub max_backlog: Option<u64>,
     /// The lease duration if the worker names none (ms).
     pub default_lease_ms: Option<u64>,
-    /// How often and how soon a task is tried again, if the task has no retry policy of its own.
+    /// How often and how soon a failed task is tried again, if the task has no retry policy of its own.
     pub retry: Option<Retry>,
-    /// How long the engine remembers that a task has ended.
+    /// How long, and for how many tasks, the store remembers that a task has ended.
     pub history: Option<Retention>,
 }
 
@@ -60,8 +61,8 @@ pub struct QueueRecord {
 }
 
 impl QueueSettings {
-    /// Returns a text that names the first setting that is not allowed; `None`: all settings are allowed. A limit or a rate of 0 is not
-    /// allowed: it would hold tasks for ever, and a pause does the same more clearly.
+    /// Returns a text that names the first setting that is not allowed; `None`: all settings are allowed. An in-flight limit or a rate of 0
+    /// is not allowed: it would hold tasks for ever, and a pause does the same more clearly.
     #[must_use]
     pub fn mistake(&self) -> Option<&'static str> {
         let none = |limit: Option<u64>| limit == Some(0);
@@ -120,5 +121,5 @@ pub enum Rule {
     Job(JobValue),
 }
 
-/// The new state of a rule; `None`: the rule is gone.
+/// The name of a rule and its new state; `None`: the rule is gone.
 pub type RuleEffect = (RuleName, Option<Arc<Rule>>);

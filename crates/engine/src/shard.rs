@@ -1,4 +1,4 @@
-//! [`ShardId`]: one part of a data set, and how the ids of its tasks name it.
+//! [`ShardId`]: names one shard of a data set. The id of a task tells the task's shard.
 
 use core::fmt;
 
@@ -8,7 +8,7 @@ pub const SHARDS_MAX: u32 = 1_024;
 /// A shard of a data set: its number, and the number of shards. The number of shards never changes.
 ///
 /// The id of a task, divided by the number of shards, leaves the number of the task's shard as the remainder. So an id names its shard. A
-/// lease token names the shard too, because the token carries the id. With one shard, ids are 1, 2, 3 and so on.
+/// lease token names the shard too, because the token carries the id. With one shard, an id may be any number from 1.
 ///
 /// ```
 /// use tickwheel_engine::ShardId;
@@ -35,7 +35,7 @@ impl ShardId {
         if number < count && count <= SHARDS_MAX { Some(Self { number, count }) } else { None }
     }
 
-    /// Returns the shard that gives out `id` in a data set of `count` shards. Returns `None` if `count` is 0 or above [`SHARDS_MAX`].
+    /// Returns the shard to which `id` belongs in a data set of `count` shards. Returns `None` if `count` is 0 or above [`SHARDS_MAX`].
     #[must_use]
     pub fn of_id(id: u64, count: u32) -> Option<Self> {
         let number = id.checked_rem(u64::from(count))?;
@@ -54,13 +54,13 @@ impl ShardId {
         self.count
     }
 
-    /// Whether the shard gives out this id.
+    /// Whether `id` belongs to this shard.
     #[must_use]
     pub fn has_id(self, id: u64) -> bool {
         Self::of_id(id, self.count) == Some(self)
     }
 
-    /// Returns the lowest id of the shard that is not below `least`.
+    /// Returns the shard's lowest id that is at least `least`.
     #[must_use]
     pub fn first_id(self, least: u64) -> u64 {
         let (number, count) = (u64::from(self.number), u64::from(self.count));
@@ -68,7 +68,7 @@ impl ShardId {
         if above == 0 { least } else { least + count - above }
     }
 
-    /// Returns the id that the shard gives out after `id`.
+    /// Returns the shard's next id after `id`, which must belong to the shard.
     #[must_use]
     pub fn id_after(self, id: u64) -> u64 {
         id + u64::from(self.count)

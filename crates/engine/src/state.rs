@@ -1,7 +1,7 @@
 //! [`EngineState`]: what an engine keeps beside tasks and rules.
 
 /// The state of an engine beside tasks and rules: which ids the engine may have given out, and which numbers may be keys that owners of
-/// tasks chose. Only the engine reads the state. A store keeps the bytes of the state, and hands them to the next owner of the shard.
+/// tasks chose. A store keeps the state, and hands it to the next owner of the shard.
 ///
 /// A state only grows. [`join`](Self::join) adds another state to this state.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
@@ -38,7 +38,8 @@ impl EngineState {
         Ok(Self::from_parts(u64::from_le_bytes(*ids), u64::from_le_bytes(*numbers)))
     }
 
-    /// Adds `other` to this state: takes the higher limit of the ids, and the numbers of both states.
+    /// Adds `other` to this state. The limit of the ids becomes the higher one of the two. The set of numbers becomes the union of both
+    /// sets.
     pub fn join(&mut self, other: Self) {
         let Self { ids_reserved, own_numbers } = other;
         self.ids_reserved = self.ids_reserved.max(ids_reserved);
@@ -51,15 +52,15 @@ impl EngineState {
         self.own_numbers = OwnNumbers(u64::MAX);
     }
 
-    /// Moves the limit of the ids up when records are lost: `more` ids behind `known`, or behind the present limit if it is higher, may
-    /// have been given out.
+    /// Raises the limit of the ids after records were lost: `more` ids behind the higher one of `known` and the present limit may have been
+    /// given out.
     pub fn pass_ids(&mut self, known: u64, more: u64) {
         // The number is made odd. An even number may be a multiple of 2^20, and such a multiple says that the shard has given out no id of
         // its own.
         self.ids_reserved = self.ids_reserved.max(known).saturating_add(more) | 1;
     }
 
-    /// Makes a state from its two numbers. Only tests and the reader of directories before format 6 call this function.
+    /// Makes a state from its two numbers. Outside this file, only tests and the reader of directories before format 6 call this function.
     #[doc(hidden)]
     #[must_use]
     pub const fn from_parts(ids_reserved: u64, own_numbers: u64) -> Self {
@@ -80,7 +81,7 @@ impl EngineState {
 pub(crate) struct OwnNumbers(u64);
 
 impl OwnNumbers {
-    /// Whether an owner may have used a number of the same length as a key.
+    /// Whether the set has the length of `number`. If not, and `number` is a new id, no owner has used it as a key.
     pub(crate) fn has(self, number: u64) -> bool {
         self.0 & Self::length(number) != 0
     }

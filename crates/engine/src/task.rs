@@ -15,17 +15,17 @@ use crate::time::{Epoch, Seq, Timestamp};
 /// and the store may share one `Task`. Of two records of one task the one with the higher `seq` is right.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Task {
-    /// The number that the server gave the task. No other task ever gets the same number. Numbers rise with each new task, but an imported
-    /// task may keep its number.
+    /// The number of the task. A shard gives its new tasks rising numbers. An imported task may keep the number that it had in another
+    /// store.
     pub id: u64,
     /// The queue that the task is in.
     pub queue: QueueName,
-    /// The user's name for the task, unique among the live tasks of the queue.
+    /// The name of the task, chosen by the owner or made of the id. No two live tasks of a queue have the same key.
     pub key: Key,
     /// The change that made this record.
     pub seq: Seq,
-    /// The change that put or last replaced the task. Of the tasks that are due at one instant, the one with the lower `put_seq` comes
-    /// first.
+    /// The change that put or last replaced the task. Of tasks with the same priority and the same due time, the one with the lower
+    /// `put_seq` is leased first.
     pub put_seq: Seq,
     /// The last change that an owner made, such as a put, a patch or a redrive. Clients see the number as the ETag. Ack, nack and extend do
     /// not change the number. A lease changes it only if the lease makes a dead task live again.
@@ -36,8 +36,8 @@ pub struct Task {
     pub put_at: Timestamp,
     /// Ready tasks with a smaller number are leased first.
     pub priority: u32,
-    /// Number of leases that ended without an ack. The next lease is attempt `attempts` + 1. The number starts at 0 again with a put that
-    /// replaces the task, with a redrive, and with each instant of a timeline.
+    /// Number of leases that ended without an ack; a delivery that reached no worker is not counted. The number of the next attempt is one
+    /// more. The number starts at 0 again with a put that replaces the task, with a redrive, and with each instant of a timeline.
     pub attempts: u32,
     /// The tokens of leases with a lower number are void. See [`LeaseNo`].
     pub lease_fence: LeaseNo,
@@ -125,7 +125,7 @@ impl Task {
         self.extra.as_ref().and_then(|extra| extra.dead.as_ref())
     }
 
-    /// Whether the task's key leads to the task. A key leads to one task at most: to the live one, else to the last dead one.
+    /// Whether the task has its key. A dead task loses its key once another task gets the key.
     #[must_use]
     pub fn is_keyed(&self) -> bool {
         self.dead().is_none_or(|dead| !dead.keyless)
@@ -137,13 +137,13 @@ impl Task {
         self.extra.as_ref().map_or(0, |extra| extra.step as usize)
     }
 
-    /// Returns the lease under which the previous instant of the timeline was acked.
+    /// Returns the lease under which a worker last acked an instant of the timeline.
     #[must_use]
     pub fn acked(&self) -> Option<LeaseNo> {
         self.extra.as_ref().and_then(|extra| extra.acked)
     }
 
-    /// Returns the next instant of the timeline; `None`: the task is done once the current instant is acked.
+    /// Returns the next instant of the timeline; `None`: the next ack ends the task.
     #[must_use]
     pub fn next_moment(&self) -> Option<&Moment> {
         self.body.timeline.get(self.step() + 1)
@@ -179,9 +179,8 @@ impl Body {
 
 /// The number of one lease. Numbers rise, also across restarts of a shard: the upper 24 bits are the epoch, the lower 40 bits are a count.
 ///
-/// Every record of a task has a fence: the lowest lease number whose token is not void. Each end of a lease (expiry, nack, a change by the
-/// owner) writes a record with a higher fence. So a token is void if its number is below the fence, or if another worker has the task.
-/// holds the task.
+/// Every record of a task has a fence. Tokens of leases with a number below the fence are void. The record that follows an expiry, a nack
+/// or a change by the owner has a fence above the ended lease. A token is also void while the task is leased under another number.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct LeaseNo(pub u64);
 
@@ -227,8 +226,8 @@ pub struct StoredLease {
 /// How a task ended.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// A worker acked the task under this lease. Calls on the key get the answer `done`. A second ack with the lease's token gets the
-    /// answer `acked`.
+    /// A worker acked the task under this lease. While the engine remembers the end, calls on the key get the answer `done`, unless a new
+    /// task has the key. A second ack with the lease's token gets the answer `acked`.
     Done(LeaseNo),
     /// The owner cancelled the task. Calls on the key get the answer `not_found`.
     Cancelled,

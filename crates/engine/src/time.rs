@@ -52,7 +52,8 @@ impl Timestamp {
         self.plus_ms(ms).unwrap_or(Self::MAX)
     }
 
-    /// Returns the instant as text by RFC 3339, in UTC with three decimals, such as `2030-03-12T06:30:00.250Z`.
+    /// Returns the instant as text by RFC 3339, in UTC with three decimals, such as `2030-03-12T06:30:00.250Z`. Years after 9999 have more
+    /// digits than RFC 3339 allows.
     #[must_use]
     pub fn to_utc(self) -> String {
         let (days, ms) = (self.0 / 86_400_000, self.0 % 86_400_000);

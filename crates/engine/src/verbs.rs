@@ -1,6 +1,6 @@
 //! The verbs: the operations of owners and workers on tasks. Each verb is decided in one step, between the changes of other steps.
 //!
-//! A verb works with [`Tasks`](crate::tasks::Tasks). A verb answers its call, or says which look-up it needs first.
+//! A verb works with [`Tasks`](crate::tasks::Tasks). If a verb needs a look-up, the look-up is made before the verb is decided.
 
 mod admit;
 mod by_id;

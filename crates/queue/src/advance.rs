@@ -6,7 +6,7 @@ use tickwheel_engine::{NextWake, Now, Timestamp, Unavailable};
 
 use crate::time::until;
 
-/// Why a clock was not moved.
+/// Why a move of the clock was refused, or did not end.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AdvanceError {
@@ -22,7 +22,7 @@ pub enum AdvanceError {
         /// The last instant that the clock can be moved to (ms after 1970).
         limit_ms: i64,
     },
-    /// The queue failed. This is not the caller's mistake.
+    /// The queue is closed, its store failed, or another process owns the shard.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
 }
@@ -46,7 +46,7 @@ pub(crate) enum Goal {
     /// This instant.
     To(Timestamp),
     /// The first instant at which something fires, but no later than the given limit. If nothing is left to fire, the clock moves to the
-    /// limit. If the limit is [`Timestamp::MAX`], the clock stays then.
+    /// limit. But if the limit is [`Timestamp::MAX`], the clock stays where it is.
     NextFire(Timestamp),
 }
 
@@ -102,7 +102,7 @@ impl Advance {
         Next::Move(wait.map_or(left, |wait| wait.min(left)))
     }
 
-    /// Tells the caller where the clock has arrived, or why the clock was not moved.
+    /// Tells the caller at which instant the clock has arrived, or why the move was refused or did not end.
     pub(crate) fn answer(self, arrived: Result<Timestamp, AdvanceError>) {
         // A caller that dropped its receiver gets no answer.
         let _ = self.reply.send(arrived);

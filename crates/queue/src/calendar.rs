@@ -7,7 +7,7 @@ use tickwheel_engine::{Effect, Engine, Input, InstantFound, InstantWanted, Now, 
 
 use crate::cron::{Cron, CronError};
 
-/// The largest number of parsed expressions in memory (some kilobytes each). When it is reached, all of them are dropped.
+/// The largest number of parsed expressions in memory (some kilobytes each). At this number, the next one first drops all.
 const KNOWN_MAX: usize = 1_000;
 
 /// The parsed cron expressions that the engine asked about lately.
@@ -57,9 +57,9 @@ impl Calendar {
 
 /// Returns the last time, up to `until`, at which the expression fires.
 ///
-/// From any earlier instant, the next firing is not after `until`. From the wanted time on, the next firing is after `until`. So the search
-/// halves the span between two such instants. About forty steps are enough, however often the expression fires and however long ago the
-/// wanted time is.
+/// After an instant before the wanted time, the next firing is not after `until`. After the wanted time or a later instant, the next firing
+/// is after `until`. So the search halves the span between two such instants. About forty steps are enough, however often the expression
+/// fires and however long ago the wanted time is.
 fn last_until(cron: &Cron, until: Timestamp) -> Option<Timestamp> {
     let next = |after: Timestamp| cron.next_after(after).map(|found| found.at).filter(|&at| at <= until);
     let (mut fires, mut rests) = (Timestamp::EPOCH, until);

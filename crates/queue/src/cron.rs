@@ -1,10 +1,11 @@
 //! [`Cron`]: a cron expression in a time zone. Tells when the expression fires next, also when the clocks change.
 //!
-//! An expression has five fields (minute, hour, day of month, month, day of week) or six, seconds first. Names of months and weekdays,
-//! ranges, lists, steps, `L`, `W`, `#` and nicknames such as `@daily` have the same meaning as in cron. Days follow cron's old rule: if day
-//! of month and day of week are both given, a day has to match only one of them.
+//! An expression has five fields (minute, hour, day of month, month, day of week) or six, seconds first. A field may have names of months
+//! and weekdays, ranges, lists, steps, `L`, `W` and `#`, and a nickname such as `@daily` may replace all fields. Days follow cron's old
+//! rule: if day of month and day of week are both given, a day has to match only one of them. With a `+` before the day of week, a day has
+//! to match both.
 //!
-//! **When the clocks change**, an expression names wall times:
+//! An expression names wall times. **When the clocks change**:
 //! - For a skipped time, the expression fires once, at the jump: in the night in which 2:00 becomes 3:00, `30 2 * * *` fires at 3:00.
 //! - For a time that comes twice, the expression fires once, the first time.
 //!
@@ -221,7 +222,7 @@ impl Cron {
     }
 }
 
-/// Returns the parser's message with a small first letter, without the kind of the error and without a full stop.
+/// Returns what is wrong with an expression: the parser's own words, if it has any, with a small first letter and without a full stop.
 fn what_is_wrong(error: &croner::errors::CronError) -> String {
     use croner::errors::CronError as E;
     let what = match error {
@@ -343,7 +344,7 @@ mod tests {
         );
     }
 
-    /// A leap day that is a Monday is the rarest day. If a leap year is left out, there are 40 years between two such days.
+    /// A leap day that is a Monday is rare: 28 years are between two of them, or 40 years if a leap year is left out in between.
     #[test]
     fn a_leap_day_that_is_a_monday() {
         assert_eq!(

@@ -16,8 +16,8 @@ use crate::shard::Shard;
 use crate::time::Time;
 use crate::watch::Watch;
 
-/// The largest number of inputs in one turn: enough for a full write batch. Tasks become ready and leases end in each turn, so a flood of
-/// calls delays them by one turn at most.
+/// Before a turn, the thread takes messages until it has this many inputs: enough for a full write batch. Tasks become ready and leases end
+/// in each turn, so a flood of calls delays them by one turn at most.
 const CALLS_PER_TURN: usize = 4_096;
 
 /// The name of the thread that owns the engine. A panic on this thread ends the queue: calls under way are answered with
@@ -25,7 +25,7 @@ const CALLS_PER_TURN: usize = 4_096;
 /// process.
 pub const SHARD_THREAD: &str = "tickwheel-shard";
 
-/// The time between two requests for a shard that another owner has.
+/// The time between two requests for a shard that this process does not own.
 const ACQUIRE_AGAIN: Duration = Duration::from_millis(500);
 
 pub(crate) struct Driver<S> {
@@ -37,13 +37,13 @@ pub(crate) struct Driver<S> {
     shared: Arc<Shared>,
     /// Calls under way: where their answers go, and for a waiting lease call the instant at which it stops waiting.
     replies: BTreeMap<CallId, (oneshot::Sender<Delivered>, Option<Instant>)>,
-    /// The waiting lease calls, in the order of the instants at which they stop waiting.
+    /// The lease calls that wait until an instant, in the order of these instants.
     waits: BTreeSet<(Instant, CallId)>,
     inputs: Vec<Input>,
     answers: Vec<(CallId, Answer)>,
     /// The number of users of each queue. A new engine gets these numbers, because the store does not keep them.
     uses: BTreeMap<QueueName, u64>,
-    /// When the driver last asked for a shard that was lost; `None` while the shard is owned.
+    /// When the driver last asked for a shard that was lost; `None` again once the shard serves.
     unowned_since: Option<Instant>,
     advance: Option<Advance>,
     watch: Watch,
@@ -85,7 +85,7 @@ impl<S: QueueStore> Driver<S> {
             if self.shard.is_serving() {
                 self.wait_for_messages();
             } else {
-                // The shard is not owned, or is being acquired, loaded or released. Calls are refused until the shard serves again.
+                // The shard is not owned, or is being acquired, loaded or released. Calls are refused meanwhile.
                 self.wait_for_store();
             }
             self.end_waits();
@@ -98,7 +98,8 @@ impl<S: QueueStore> Driver<S> {
         }
     }
 
-    /// Whether the driver has nothing left to do: the shard was released, or it was lost while the driver wanted to stop.
+    /// Whether the driver has nothing left to do: the shard was released, or it would have to be acquired again although the driver wants
+    /// to stop.
     fn is_over(&self) -> bool {
         self.shard.is_released() || self.stopping && self.shard.is_to_be_acquired()
     }
@@ -133,7 +134,7 @@ impl<S: QueueStore> Driver<S> {
         }
     }
 
-    /// If the shard was lost: ends all calls, and asks for the shard again. Once the shard is served again: tells the new engine of a stop,
+    /// If the shard was lost: ends all calls, and asks for the shard again. Once the shard serves again: tells the new engine of a stop,
     /// and of the users of the queues.
     fn look_after_ownership(&mut self) {
         if self.shard.is_to_be_acquired() {

@@ -11,9 +11,10 @@ use crate::shard::Shard;
 /// The state of a queue.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Health {
-    /// Whether the queue answers calls: all near tasks are in memory, the shard is owned without doubt, and the queue has not closed.
+    /// Whether the queue answers calls: the first scan for near tasks has ended, the shard is owned without doubt, and the queue has not
+    /// closed.
     pub ready: bool,
-    /// Why the queue takes no changes any more: the failure of the store. `None`: the queue takes changes.
+    /// Why the queue takes no changes any more: the failure of the store. `None`: the store has not failed.
     pub read_only: Option<Arc<str>>,
     /// The free bytes by which tasks may still grow, while puts are refused or may soon be refused. `None`: there are enough free bytes.
     /// Acks and cancels are never refused for this reason.
@@ -26,11 +27,12 @@ pub struct Health {
     pub clock_steps: u64,
     /// How far the wall clock is ahead of the believed wall clock (ms). The number is 0 unless a step is doubted.
     pub clock_offset_ms: i64,
-    /// A text about what the last recovery left out: a torn tail of the log, or a damaged checkpoint. `None`: everything was in order.
+    /// A text about what the recovery at the opening left out: a torn tail of the log, or a damaged checkpoint. `None`: everything was in
+    /// order.
     pub recovery: Option<Arc<str>>,
 }
 
-/// The state of a queue. The shard thread writes it after each turn, and every thread reads it.
+/// The state of a queue. The shard thread writes it after each turn, and any thread may read it.
 #[derive(Debug)]
 pub(crate) struct Shared {
     state: Mutex<State>,

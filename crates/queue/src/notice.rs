@@ -62,7 +62,7 @@ pub enum ClockChange {
         /// How far the wall clock is ahead of the believed wall clock (ms).
         ahead_ms: i64,
     },
-    /// A doubted step has stood for one minute, and is believed now.
+    /// No further step came within one minute of a doubted step, so the doubted step is believed now.
     Believed {
         /// How far the believed wall clock moved (ms).
         by_ms: i64,

@@ -11,8 +11,9 @@ use tickwheel_store::RecoveryReport;
 pub struct Opened {
     /// The report of the recovery of the store; `None` if the store does not recover from files, such as the store in memory.
     pub recovery: Option<RecoveryReport>,
-    /// A name that no other queue has. The name of a directory is its [`identity`](crate::backup::identity), and never changes. A queue in
-    /// memory gets 16 random hex digits at each opening. The identity tells nothing about the content of the queue.
+    /// The identity of the queue. For a directory this is its [`identity`](crate::backup::identity), which never changes and which the
+    /// backups of the directory have too. For a queue in memory, 16 hex digits are drawn at random at each opening. The identity tells
+    /// nothing about the content of the queue.
     pub identity: Arc<str>,
     /// How long the opening took, until the queue could be used.
     pub took: Duration,

@@ -89,7 +89,8 @@ impl Options {
     }
 }
 
-/// Runs the shard until all near tasks are in memory. No caller can ask before, so the task that was due first is delivered first.
+/// Runs the shard until the first scan for near tasks has ended. No caller can ask before, so the task that was due first is delivered
+/// first.
 fn load<S: QueueStore>(
     mut shard: Shard<S>,
     time: &mut Time,

@@ -17,7 +17,7 @@ pub enum OpenError {
     /// The directory cannot be used. Nothing in it was changed unless the error tells of a change.
     #[error(transparent)]
     Store(#[from] tickwheel_store::OpenError),
-    /// The operating system has no random bytes for the secret that signs lease tokens.
+    /// The operating system has no random bytes, which the secret that signs lease tokens needs.
     #[error("get random bytes from the operating system: {0}")]
     Random(String),
     /// The operating system refuses to start the queue's thread.
@@ -152,9 +152,10 @@ impl Options {
         self
     }
 
-    /// Sets the threshold of a slow commit. A [`Notice`] tells of every commit that takes as long as `threshold` or longer:
-    /// [`Notice::CommitWaits`] while the commit is under way, and [`Notice::CommitSlow`] after it. The queue's monotonic clock measures
-    /// commits. A virtual clock stands still during a commit, so it never shows a slow one. Default: 1 s.
+    /// Sets the threshold of a slow commit. A [`Notice`] tells of a commit that takes as long as `threshold` or longer:
+    /// [`Notice::CommitWaits`] while the commit is under way, and [`Notice::CommitSlow`] after it. Of several slow commits that end in one
+    /// turn, only the longest gets a [`Notice::CommitSlow`]. The queue's monotonic clock measures commits. A virtual clock stands still
+    /// during a commit, so it never shows a slow one. Default: 1 s.
     #[must_use]
     pub fn slow_commit(mut self, threshold: Duration) -> Self {
         self.slow_commit = Some(threshold);

@@ -11,9 +11,9 @@ use crate::message::{Delivered, Message};
 
 /// The answer to a call that is on its way: `.wait()` blocks until it comes, and `.await` works on any executor.
 ///
-/// The call has been sent already, and dropping a `Pending` does not undo it. The one exception is a *lease* call, so that a caller that
-/// has gone keeps no task: dropping its `Pending` ends the wait, and the tasks that were leased are given back at once. The attempts of
-/// these tasks do not count.
+/// The call has been sent already, and dropping a `Pending` does not undo it. A call that leases tasks is the exception, so that a caller
+/// that has gone keeps no task: dropping its `Pending` ends the wait, and the tasks that were leased are given back at once. Such a lease
+/// does not count as an attempt.
 #[must_use = "the call is made, but whether it succeeded is known only from the answer"]
 #[derive(Debug)]
 pub struct Pending<T, E> {
@@ -67,7 +67,8 @@ impl<T, E: From<Unavailable>> Pending<T, E> {
     /// Blocks the thread until the answer comes.
     ///
     /// # Errors
-    /// The error of the call itself; [`Unavailable::Closed`] or [`Unavailable::Indeterminate`] if the queue ended.
+    /// The error of the call itself; [`Unavailable::Closed`] or [`Unavailable::Indeterminate`] if the queue ended; [`Unavailable::Unowned`]
+    /// if another process owns the shard.
     ///
     /// # Panics
     /// If the `Pending` was polled as a future before this call.

@@ -43,7 +43,7 @@ use crate::upcoming::as_if_put;
 /// When the last clone is dropped, the thread stops gracefully; [`close`](Self::close) stops it earlier.
 ///
 /// # What it is not
-/// Two processes cannot use one directory at once: the directory is locked. Delivery is not exactly once: a delivered task comes again
+/// Two processes cannot use one directory at once: the directory is locked. Delivery is not exactly once: a delivered task may come again
 /// until it is acked, also after a crash.
 ///
 /// ```
@@ -87,7 +87,7 @@ struct Handle {
 
 impl Queue {
     /// Opens the queue in `directory`, with default options. The directory is made if it does not exist. Returns when the queue is
-    /// recovered and all near tasks are in memory.
+    /// recovered and the first scan for near tasks has ended.
     ///
     /// # Errors
     /// [`OpenError`]: the directory is locked by another process, of a newer format, damaged, or not accessible.
@@ -184,7 +184,7 @@ impl Queue {
         self.call(by_id)
     }
 
-    /// Lets a task run now, or takes it from its worker. The call names the task by queue and key.
+    /// Makes a task due now, or takes it from its worker. The call names the task by queue and key.
     ///
     /// ```
     /// use tickwheel_queue::{ByKey, Key, KeyAct, Put, Queue, QueueName, State};
@@ -214,7 +214,7 @@ impl Queue {
         InUse { name: name.clone(), messages: self.handle.messages.clone() }
     }
 
-    /// Makes leases longer. There is one answer for each token, in the order of the tokens.
+    /// Gives running leases a new end, counted from now. There is one answer for each token, in the order of the tokens.
     pub fn extend(&self, extend: Extend) -> Pending<Vec<TokenAnswer>, Unavailable> {
         self.call(extend)
     }
@@ -247,8 +247,8 @@ impl Queue {
         self.call(list)
     }
 
-    /// Adds tasks from another store, each with the id, due time, attempts and other properties that it had in that store. The order of
-    /// the tasks is kept. Stops at the first task that is refused.
+    /// Adds tasks from another store, each with the due time, attempts and other properties that it had in that store. The ids are kept if
+    /// [`ImportTasks::ids_below`] allows it. The order of the tasks is kept. Stops at the first task that is refused.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -489,7 +489,8 @@ impl Queue {
     /// with the new time when that time is committed.
     ///
     /// # Errors
-    /// [`AdvanceError`]: the clock is real, another call moves the clock now, or the target is beyond the last instant of the clock.
+    /// [`AdvanceError`]: the clock is real, another call moves the clock now, the target is beyond the last instant of the clock, or the
+    /// queue is closed or not owned.
     pub fn advance(&self, by: Duration) -> Advancing {
         self.start_advance(Goal::By(by))
     }
@@ -541,7 +542,7 @@ impl Queue {
     }
 
     /// Copies the directory to `to` as [`backup`](Self::backup) does, but slowly, so that calls are hardly delayed. The work runs on a
-    /// thread of its own with the lowest priority, in small pieces that are synced one by one, with a rest after each. On a busy disk the
+    /// thread of its own with the lowest priority, in small pieces that are synced one by one, with rests in between. On a busy disk the
     /// rests are longer. Afterwards the thread reads and checks every record of the copy, writes the [`Manifest`](crate::backup::Manifest),
     /// and gives the copy its name. The call blocks until then. `watch` shows the progress of the backup and can stop it. The check takes
     /// as much memory as an opening of the directory.

@@ -42,13 +42,13 @@ impl Router {
         self.shard(u32::from_be_bytes([a, b, c, d]) % self.shards)
     }
 
-    /// Returns the shard that has the task with this id, if there is such a task.
+    /// Computes the shard to which this id belongs. No task is looked up, so the id may belong to no task.
     #[must_use]
     pub fn of_id(self, id: u64) -> ShardId {
         ShardId::of_id(id, self.shards).expect("a router has 1 to 1,024 shards")
     }
 
-    /// Returns the shard that granted the lease of this token, if the token is genuine.
+    /// Computes the shard to which the task id in this token belongs. The token is not checked.
     #[must_use]
     pub fn of_token(self, token: Token) -> ShardId {
         self.of_id(token.task_id())

@@ -25,7 +25,7 @@ pub struct Shard<S> {
     id: ShardId,
     store: S,
     phase: Phase,
-    /// Whether all near tasks have been in memory at least once since the shard was acquired.
+    /// Whether the first scan for near tasks has ended since the shard was acquired.
     serving: bool,
     config: EngineConfig,
     effects: Vec<Effect>,
@@ -37,7 +37,7 @@ pub struct Shard<S> {
     earlier: RequestId,
     /// The number of the last request to the store.
     last: RequestId,
-    /// Whether it is unknown now if this process still owns the shard.
+    /// Whether it was unknown at the last `take_answers` if this process still owns the shard.
     in_doubt: bool,
     replies: Vec<(RequestId, Reply)>,
     /// The commit that is under way, and the time of its request (monotonic ns).
@@ -125,11 +125,12 @@ impl<S: ShardStore> Shard<S> {
         self.store.submit(self.last, request);
     }
 
-    /// Applies the inputs, and carries requests and replies between engine and store until neither has more. The answers are kept for
-    /// [`take_answers`](Self::take_answers). Inputs are dropped while another owner has the shard, or the store refuses it.
+    /// Applies the inputs, and carries requests and replies between engine and store until neither has more at present. The store may reply
+    /// later. The answers are kept for [`take_answers`](Self::take_answers). Inputs are dropped while another owner has the shard, or the
+    /// store refuses it.
     ///
     /// # Panics
-    /// If inputs come while the shard is being acquired or restored, or after its engine has stopped.
+    /// If `inputs` is not empty while the shard is being acquired or restored, or after its engine has stopped.
     pub fn turn(&mut self, now: Now, inputs: &mut Vec<Input>) {
         loop {
             self.store.poll(&mut self.replies);
@@ -301,7 +302,7 @@ impl<S: ShardStore> Shard<S> {
         self.running().map_or_else(NextWake::default, Engine::next_wake)
     }
 
-    /// Whether the driver may give inputs to the shard: it is owned, and all near tasks have been in memory since it was acquired.
+    /// Whether the driver should give inputs to the shard: the engine runs, and the first scan for near tasks has ended.
     #[must_use]
     pub fn is_serving(&self) -> bool {
         self.serving && self.is_running()
@@ -319,7 +320,7 @@ impl<S: ShardStore> Shard<S> {
         matches!(self.phase, Phase::Unowned)
     }
 
-    /// Whether the engine runs and all near tasks are in memory now.
+    /// Whether the engine runs and its first scan for near tasks has ended.
     #[must_use]
     pub fn is_loaded(&self) -> bool {
         self.running().is_some_and(Engine::is_loaded)

@@ -15,10 +15,10 @@ use crate::notice::ClockChange;
 /// A step forward of more than this is not believed at once, unless the boot-time clock moved as far, or the step is a return (see
 /// [`RETURN_MAX`]).
 pub const CLOCK_GUARD: Duration = Duration::from_secs(5 * 60);
-/// How long a doubted step has to stand before it is believed.
+/// How long the wall clock must make no further step before a doubted step is believed.
 pub const GUARD_STANDS: Duration = Duration::from_secs(60);
-/// If a wall clock leaves a time at which it was believed and returns to it, the return is believed at once. This holds for as long as the
-/// clock was believed at that time before, and for [`RETURN_MAX`] at most.
+/// If a wall clock leaves an offset at which it was believed and returns to it, the return is believed at once. The guard remembers the
+/// offset for as long as the clock was believed at it, and for this duration at most.
 pub const RETURN_MAX: Duration = Duration::from_secs(60 * 60);
 /// The largest number of changes that are kept until they are taken. If the clock is set more often meanwhile, the oldest changes are lost.
 const CHANGES_MAX: usize = 16;
@@ -39,15 +39,15 @@ pub struct Reading {
 /// Decides which wall time to believe.
 ///
 /// A wall clock that jumps ahead would make everything due at once, and nothing could undo that. So a step forward of more than five
-/// minutes is believed in three cases only: the boot-time clock has moved as far (then the computer slept); the step has stood for a
+/// minutes is believed in three cases only: the boot-time clock has moved as far (then the computer slept); no further step came for a
 /// minute; or the step is the return from a step back. Until then the believed wall clock goes on at the pace of the boot-time clock. A
 /// step back is followed at once: tasks then wait longer, which does no harm, and `due_at` is an instant of the wall clock.
 ///
-/// A step back may be a glitch: the clock shows an hour less for a second and returns. The return is a step forward of an hour, but it
-/// leads to the time at which the clock would be without the glitch. If that time is right, nothing becomes due too early. So the return is
-/// believed at once. The guard remembers the offset before the glitch for as long as the clock was believed at that offset, and for an hour
-/// at most ([`RETURN_MAX`]). So a clock that was wrong when the computer started, and was set right after a minute, may return to the wrong
-/// time for a minute and no longer.
+/// A step back may be a glitch: the clock shows an hour less for a second and returns. The return is a step forward of an hour, but
+/// afterwards the clock shows the time that it would show without the glitch. If that time is right, nothing becomes due too early. So the
+/// return is believed at once. The guard remembers the offset before the glitch for as long as the clock was believed at that offset, and
+/// for an hour at most ([`RETURN_MAX`]). So a clock that was wrong when the computer started, and was set right after a minute, may return
+/// to the wrong time for a minute and no longer.
 ///
 /// ```
 /// use tickwheel_queue::wall::{Reading, WallGuard};
@@ -127,8 +127,8 @@ impl WallGuard {
         self.believed_ns
     }
 
-    /// Notes when the doubted step was first seen, and returns whether it has stood for long enough. A clock that has just stepped begins
-    /// to stand now.
+    /// Notes when the doubted step was first seen, and returns whether no further step has come for [`GUARD_STANDS`]. If the clock has just
+    /// stepped (`has_stepped`), this duration begins now.
     fn has_stood(&mut self, has_stepped: bool) -> bool {
         let now_ns = self.last.mono_ns;
         let since_ns = self.doubted_since_ns.filter(|_| !has_stepped).unwrap_or(now_ns);

@@ -87,7 +87,7 @@ impl Watch {
         }
     }
 
-    /// Sends notices of everything that is new to the listener. `mono_ns` is the time of the shard, and `now` is the real monotonic time.
+    /// Sends the listener a notice of each thing that is new. `mono_ns` is the time of the shard, and `now` is the real monotonic time.
     pub(crate) fn tell<S: QueueStore>(
         &mut self,
         shard: &mut Shard<S>,

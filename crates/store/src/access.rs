@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-/// Returns the folders of a data directory to which users other than its owner may write. The directory itself comes first. Such users can
-/// remove and replace files in these folders. A folder whose permissions cannot be read is left out.
+/// Returns the data directory and its shard folders, as far as users other than the owner may write to them. The directory comes first.
+/// Such users can remove and replace files in these folders. A folder whose permissions cannot be read is left out.
 ///
 /// Some volumes are mounted so that all users may write to them. So callers warn, and do not refuse.
 #[must_use]
@@ -28,7 +28,8 @@ pub fn writable_by_others(directory: impl AsRef<Path>) -> Vec<PathBuf> {
     folders
 }
 
-/// Returns a warning about these folders, with the command that keeps other users out; `None` if there are no such folders.
+/// Returns a warning about the folders that [`writable_by_others`] returns, with the command that keeps other users out. Returns `None` if
+/// there are no such folders.
 #[must_use]
 pub fn warning_of_others(directory: impl AsRef<Path>) -> Option<String> {
     let open = writable_by_others(directory);

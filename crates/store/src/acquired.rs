@@ -17,8 +17,8 @@ enum Entry<'a> {
     Leased(u64),
 }
 
-/// Returns the page behind `after`, and separately the ids of its leased tasks. Both together have at most `max` entries. A `max` of 0 is
-/// taken for 1.
+/// Returns the page behind `after`, and separately the ids of its leased tasks. Both together have at most `max` entries. A `max` of 0
+/// counts as 1.
 pub(crate) fn page<V>(
     after: Option<&AcquiredCursor>,
     max: usize,

@@ -3,7 +3,7 @@
 use crate::acquired::ACQUIRED_PAGE;
 use crate::log::HEAD_BYTES;
 
-/// Limits of the work that the store does in one step, before other work has its turn. A limit of 0 is taken for 1.
+/// Limits of the work that the store does in one step, before other work has its turn. A limit of 0 counts as 1.
 ///
 /// A bound changes only when work is done and how large a part or a page is, and never makes an answer wrong. Users cannot set the bounds.
 /// The simulator makes the bounds small, because a few hundred tasks never reach a bound that is made for millions.
@@ -11,12 +11,13 @@ use crate::log::HEAD_BYTES;
 pub struct Bounds {
     /// Bytes of blocks that a due histogram reads at once. The store needs about a millisecond for the records of these blocks.
     pub histogram_read_bytes: usize,
-    /// A part of a due histogram ends once its blocks have this many bytes to read. The caller asks for the next part. Between two parts,
-    /// other work that waits for the end of the reads has its turn.
+    /// A part of a due histogram ends between two instants once its blocks have this many bytes to read. The caller asks for the next part.
+    /// Between two parts, other work that waits for the end of the reads has its turn.
     pub histogram_bytes: usize,
-    /// A part of a due histogram also ends once it has looked at this many blocks, which takes one or two milliseconds.
+    /// A part of a due histogram also ends between two instants once it has looked at this many blocks, which takes one or two
+    /// milliseconds.
     pub histogram_blocks: usize,
-    /// A part of a due histogram also ends once it has looked at this many tasks of the memtable.
+    /// A part of a due histogram also ends between two instants once it has looked at this many tasks of the memtable.
     pub histogram_memtable: usize,
     /// A filter ends its page once it has looked at this many records, even if the page is empty then. If the page may have more tasks than
     /// this number, the filter looks at as many records as the page may have tasks. A block that the filter reads counts as 16 records,
@@ -27,7 +28,7 @@ pub struct Bounds {
     pub page_passes: usize,
     /// A page ends once its payloads have this many bytes, because a thousand payloads of a megabyte each are too much for one answer.
     pub page_bytes: usize,
-    /// Bytes that a merge of runs reads at once, beyond the next block.
+    /// A merge of runs reads several blocks at once. No block is added once the chosen blocks have more bytes than this.
     pub merge_read_bytes: usize,
     /// Bytes of segments that one checkpoint reads to copy their live records. A single larger segment is still read. The log is kept until
     /// the records are copied.
@@ -41,7 +42,7 @@ pub struct Bounds {
     pub checkpoint_calls: usize,
     /// A segment takes no more runs once it has this many, because each run has to be read separately.
     pub segment_runs: usize,
-    /// At most this many of the newest entries of the memtable are not sorted yet.
+    /// At any time, fewer than this many of the newest entries of the memtable are unsorted.
     pub memtable_tail: usize,
     /// Number of spare log files that are kept; more are removed. A checkpoint of the usual size frees two or three files at once. If these
     /// files were removed, later files would have to be filled with zeroes.

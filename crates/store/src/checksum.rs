@@ -1,11 +1,12 @@
-//! Checksums that start at a secret number of the directory. Bytes that the directory did not write itself do not match them.
+//! Checksums that start at a number that is made from the directory's secret. Bytes that were not written as records of the directory match
+//! a checksum only by chance.
 
 use core::hash::Hasher;
 
 use siphasher::sip::SipHasher13;
 
-/// Gives the numbers at which the CRCs of records start. Such a number is a keyed hash of the kind of the file and of its generation or
-/// number.
+/// Gives the numbers at which the CRCs of records start. Such a number is a keyed hash of the kind of the file and, for most kinds, of its
+/// generation or number.
 ///
 /// A record is valid only in the kind of file and in the generation for which it was written. So old bytes in a recycled file are no
 /// records in the file's next generation. The payload of a client cannot look like a record either, because the key is the secret of the

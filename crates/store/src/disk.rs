@@ -5,19 +5,19 @@ use std::io;
 
 /// A directory with files. The names of files are relative to the directory: `meta`, `shard-0000/log-00000001`.
 ///
-/// [`FsDisk`](crate::FsDisk) is the disk of the operating system. The simulator has a disk of its own, which loses what was not synced. A
-/// store relies only on the weakest promises that file systems make. Written bytes are durable after [`sync_data`](Disk::sync_data) of
-/// their file. The creation, the new name or the removal of a file is durable after [`sync_dir`](Disk::sync_dir) of its directory. Before
-/// these syncs, a crash may keep any part of the changes, in any order. After an error of a write or a sync, the bytes that the call
-/// covered may be written or not.
+/// [`FsDisk`](crate::FsDisk) is the disk of the operating system. The simulator has a disk of its own, which may lose at a crash what was
+/// not synced. A store relies only on the weakest promises that file systems make. Written bytes are durable after
+/// [`sync_data`](Disk::sync_data) of their file. The creation, the new name or the removal of a file is durable after
+/// [`sync_dir`](Disk::sync_dir) of its directory. Before these syncs, a crash may keep any part of the changes, in any order. After an
+/// error of a write or a sync, the bytes that the call covered may be written or not.
 ///
-/// Files are opened when they are first used. They may stay open until [`close`](Disk::close), [`remove`](Disk::remove) or the drop of the
-/// disk.
+/// The calls that need an open file open the file by themselves. A file may stay open until [`close`](Disk::close),
+/// [`remove`](Disk::remove) or the drop of the disk.
 pub trait Disk: Send + 'static {
     /// Makes this process the only owner of the directory until the disk is dropped.
     ///
     /// # Errors
-    /// [`io::ErrorKind::WouldBlock`] inside the error if another process owns the directory.
+    /// If the lock cannot be taken. [`io::ErrorKind::WouldBlock`] inside the error says that another process owns the directory.
     fn lock(&mut self) -> Result<(), DiskError>;
     /// Checks that this process is still the only owner, because the lock itself may have been taken away. A disk without a lock, and a
     /// disk with a lock that cannot be taken away, return `Ok`.
@@ -27,7 +27,8 @@ pub trait Disk: Send + 'static {
     fn check_lock(&mut self) -> Result<(), DiskError> {
         Ok(())
     }
-    /// Returns the names in a directory, in order. `""` is the directory of the disk itself.
+    /// Returns the names in a directory, sorted. A disk may leave out names that a store never uses. `""` is the directory of the disk
+    /// itself.
     ///
     /// # Errors
     /// If the directory is absent or cannot be read.
@@ -53,7 +54,7 @@ pub trait Disk: Send + 'static {
     /// # Errors
     /// If the file exists, or cannot be made for another reason.
     fn create(&mut self, file: &str) -> Result<(), DiskError>;
-    /// Opens an existing file. The other calls open a file by themselves.
+    /// Opens an existing file. The calls that read, write or sync a file do not need this call before.
     ///
     /// # Errors
     /// If the file is absent or cannot be opened.
@@ -101,8 +102,8 @@ pub trait Disk: Send + 'static {
     fn sync_dir(&mut self, dir: &str) -> Result<(), DiskError>;
     /// Closes an open file. Does nothing if the file is not open.
     fn close(&mut self, file: &str);
-    /// Returns another handle to the same directory, for another thread. Bytes that one handle writes can be read by the other one. The
-    /// lock stays with the first handle.
+    /// Returns another handle to the same directory, for another thread. Bytes that one handle writes can be read by all other handles. The
+    /// lock stays with the handle that took the lock.
     #[must_use]
     fn another(&self) -> Self
     where
@@ -141,7 +142,7 @@ pub enum DiskOp {
     Remove,
     /// [`Disk::sync_dir`].
     SyncDir,
-    /// The thread that makes the calls to the disk has ended. No operation of the disk itself failed.
+    /// The thread that makes the calls to the disk panicked or ended. No operation of the disk returned an error.
     Run,
 }
 

@@ -4,7 +4,8 @@ use crate::disk::DiskError;
 use crate::layout::META;
 use crate::options::ClockMode;
 
-/// The reason why [`DiskStore::open`](crate::DiskStore::open) refused a directory. Each text completes "failed to open the store: ...".
+/// The reason why [`DiskStore::open`](crate::DiskStore::open), an examination or a salvage refused a directory. Each text completes "failed
+/// to open the store: ...".
 ///
 /// Except for [`OpenError::Io`], no file of the directory was changed; the file `lock` may be new.
 #[derive(Debug, thiserror::Error)]
@@ -13,7 +14,7 @@ pub enum OpenError {
     /// Another process has locked the directory.
     #[error("{place} belongs to another process; stop that one, or choose another data directory")]
     Locked {
-        /// The path of the lock file.
+        /// The path that is locked: the lock file, or the directory itself if the lock file was replaced.
         place: String,
     },
     /// The directory has files of other programs in it, and is no data directory.
@@ -21,7 +22,7 @@ pub enum OpenError {
         "the directory has `{name}` in it and is no data directory; choose one that is empty or not there yet"
     )]
     Foreign {
-        /// The name of one of these files.
+        /// The name of one file or folder that does not belong in a data directory.
         name: String,
     },
     /// A salvage found no file whose checksum fits the secret in `meta`.
@@ -30,10 +31,11 @@ pub enum OpenError {
          of a backup of this one into the copy, and salvage that"
     )]
     OtherMeta,
-    /// A process that was making the directory ended before the directory was complete.
+    /// The directory has the mark of an unfinished directory. The process that makes it still runs, or ended before the directory was
+    /// complete.
     #[error("{UNFINISHED}; {DELETE_IT}")]
     Unfinished,
-    /// A later version wrote the directory.
+    /// A later version wrote a file of the directory.
     #[error(
         "{file} has format {found}, and this version reads up to {known}; use the version that wrote it, or a later one"
     )]
@@ -71,9 +73,9 @@ pub enum OpenError {
     /// Synced data is damaged or missing. The store does not guess the data, and refuses the directory.
     #[error("{file} is damaged at byte {offset}: {what}; {hint}")]
     Corrupt {
-        /// The damaged file or folder.
+        /// The damaged or missing file or folder.
         file: String,
-        /// The offset at which the damage begins (bytes).
+        /// The offset at which the damage begins (bytes); 0 if the file or folder is missing.
         offset: u64,
         /// The description of the damage.
         what: String,

@@ -13,16 +13,18 @@ use crate::layout::UNFINISHED_MARK;
 
 /// A [`Disk`] over a directory of the file system. The files that an `FsDisk` makes are for their owner only (0600, directories 0700).
 ///
-/// A symbolic link where a file or folder of the directory should be is refused. The path of the directory itself may be a link.
+/// A call that opens a file or lists a folder refuses a symbolic link in its place. A call that renames or removes a file changes the link
+/// and not its target. The path of the directory itself may be a link.
 ///
-/// The calls are plain `pwrite`, `fdatasync` and `fsync`. So tools that trace system calls, or make them fail, see each call.
+/// Writes and syncs are plain `pwrite`, `fdatasync` and `fsync`. So tools that trace system calls, or make them fail, see each write and
+/// each sync.
 ///
 /// For Unix only.
 #[derive(Debug)]
 pub struct FsDisk {
     root: PathBuf,
     open: BTreeMap<String, Opened>,
-    /// How often files were used so far. The number orders the open files by their last use.
+    /// A number that grows with each use of a file. The number orders the open files by their last use.
     uses: u64,
     lock: Option<Lock>,
     /// Whether [`Disk::list`] leaves out the mark of an unfinished directory, because this process is making the directory.
@@ -39,8 +41,8 @@ struct Lock {
     _directory: Option<File>,
 }
 
-/// The most files that are open at one time. To open one more, the disk closes the file with the oldest last use. A store may have
-/// thousands of files, and a process may not have thousands of files open.
+/// The most files, without the locks, that one `FsDisk` has open at a time. To open one more, the disk closes the file whose last use is
+/// the oldest. A store may have thousands of files, and the system limits how many files a process has open.
 const OPEN_MAX: usize = 48;
 
 #[derive(Debug)]

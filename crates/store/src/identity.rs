@@ -1,4 +1,4 @@
-//! [`identity`]: tells one data directory from another.
+//! [`identity`]: the identity of a data directory, which its backups share.
 
 use std::hash::Hasher;
 use std::path::Path;
@@ -14,7 +14,8 @@ use crate::meta::{self, Meta};
 /// is a hash of the secret in `meta`, and does not reveal the secret. The call changes nothing and locks nothing.
 ///
 /// # Errors
-/// `meta` is damaged, missing beside data, or of a format that is not read; or the directory cannot be read.
+/// `meta` is damaged, missing beside data, or of a format that is not read; or the folder of the shard is missing; or the directory cannot
+/// be read.
 pub fn identity(path: &Path) -> Result<Option<String>, OpenError> {
     let meta = meta::find(&mut Directory::new(path)?.of_maker())?;
     Ok(meta.as_ref().map(of))

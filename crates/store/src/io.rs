@@ -47,7 +47,7 @@ pub enum Call {
     SetLen {
         /// The file.
         file: Arc<str>,
-        /// The length of the file from now on (bytes).
+        /// The new length of the file (bytes).
         bytes: u64,
     },
     /// [`Disk::rename`].
@@ -90,7 +90,8 @@ pub struct Job {
 pub struct Completion {
     /// The name of the job.
     pub id: JobId,
-    /// `Ok` if all calls succeeded. `Err` is the error of the first call that failed; no later call was made.
+    /// `Ok` if all calls succeeded. `Err` is the error of the first call that failed, and then no later call was made; or the I/O thread
+    /// failed, and it is unknown which calls were made.
     pub result: Result<(), DiskError>,
     /// The bytes that the [`Call::Read`]s of the job read, in the order of the calls.
     pub reads: Vec<Vec<u8>>,
@@ -99,14 +100,15 @@ pub struct Completion {
 }
 
 /// The purpose of a job. Jobs of one lane are done in the order in which they were submitted. Jobs of different lanes may be done at the
-/// same time. Such jobs never touch the same bytes of a file.
+/// same time. Such jobs never touch bytes that another of them writes.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Lane {
-    /// A commit. A caller waits for it.
+    /// A write to the log. A caller may wait for it.
     Commit,
     /// A read. A caller waits for its bytes.
     Read,
-    /// Background work, for which no caller waits. Each job is short, because commits and reads are slower while a job of this lane runs.
+    /// Background work, for which a caller seldom waits. Each job is short, because commits and reads are slower while a job of this lane
+    /// runs.
     Background,
 }
 
@@ -220,10 +222,10 @@ impl<D: Disk> Io<D> for InlineIo<D> {
 
 /// Makes the calls on its own threads, one thread for each lane. Each thread has its own handle to the disk.
 ///
-/// Ground rules: The owner talks to each thread by two channels only, jobs in and completions out, and shares nothing else with it.
-/// `notify` is called on those threads after each completion was sent, and must not block. If a call panics, its job and all later jobs of
-/// its lane fail. Dropping a `ThreadIo` finishes the jobs that were submitted, ends the threads, and waits for them. When the drop returns,
-/// the disk and its lock are gone.
+/// Ground rules: The owner talks to each thread by two channels only, jobs in and completions out, and shares only `notify` with it. The
+/// threads call `notify` after they sent a completion, and `notify` must not block. If a call panics, its job and all later jobs of its
+/// lane fail. Dropping a `ThreadIo` finishes the jobs that were submitted, ends the threads, and waits for them. When the drop returns, the
+/// disk and its lock are gone.
 #[derive(Debug)]
 pub struct ThreadIo {
     notify: Option<Notify>,
@@ -252,7 +254,7 @@ impl core::fmt::Debug for Notify {
 }
 
 impl ThreadIo {
-    /// Returns a `ThreadIo` without threads. Each thread calls `notify` after a completion, to wake the loop that polls the store.
+    /// Returns a `ThreadIo` without threads. Each thread calls `notify` after each completion, to wake the loop that polls the store.
     #[must_use]
     pub fn new(notify: Box<dyn Fn() + Send + Sync>) -> Self {
         Self { notify: Some(Notify(notify.into())), lanes: Vec::new() }
@@ -265,7 +267,7 @@ impl<D: Disk> Io<D> for ThreadIo {
     fn start(&mut self, disk: D) {
         let notify = self.notify.take().expect("a second disk was handed to one ThreadIo");
         let hands = [Some(disk.another()), Some(disk.another()), None];
-        // The disk itself, with its lock, goes to the background thread. A drop waits for that thread last.
+        // The background thread gets the disk itself, with its lock. A drop waits for that thread last.
         let mut disk = Some(disk);
         for (lane, hand) in Lane::ALL.into_iter().zip(hands) {
             let hand = hand.or_else(|| disk.take()).expect("three hands for three lanes");
@@ -328,7 +330,7 @@ impl Drop for ThreadIo {
         for thread in &mut self.lanes {
             thread.jobs = None;
             if let Some(handle) = thread.handle.take() {
-                // An error means that the thread panicked outside a call of the disk. The store is gone, so no caller can be told.
+                // An error means that the thread panicked outside a call of the disk. The store is gone, so no caller can get the error.
                 handle.join().ok();
             }
         }

@@ -1,4 +1,4 @@
-//! The names of the store's files, and the header at the beginning of each file.
+//! The names of the store's files, and the header at the beginning of each file with data.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ pub(crate) const META: &str = "meta";
 pub(crate) const SHARD: &str = "shard-0000";
 /// The name of the note of the newest log file, in the shard's folder.
 const NEWEST: &str = "newest-log";
-/// The mark of a directory that is being made: a file beside `meta`. The mark is removed when all of the directory is durable. Only the
-/// process that makes the directory opens a directory with the mark.
+/// The mark of a directory that a salvage, a restore or a backup is making: a file beside `meta`. The mark is removed when all of the
+/// directory is durable. Until then, only the process that makes the directory may open a store in it.
 pub const UNFINISHED_MARK: &str = "unfinished";
 /// The last part of the name of an unfinished file.
 pub(crate) const UNFINISHED: &str = ".tmp";
@@ -36,8 +36,8 @@ pub(crate) fn newest_file() -> Arc<str> {
     format!("{SHARD}/{NEWEST}").into()
 }
 
-/// Returns the name that the note has until it is finished. Each attempt has its own name, so that a leftover which cannot be removed does
-/// not block the next attempt.
+/// Returns the name that the note has until it is finished. The name has the generation of the noted file, so that a leftover that cannot
+/// be removed does not block the note of another file.
 pub(crate) fn newest_file_unfinished(generation: u64) -> Arc<str> {
     format!("{SHARD}/{NEWEST}-{generation:08}{UNFINISHED}").into()
 }
@@ -97,7 +97,7 @@ pub(crate) struct Listing {
     pub(crate) checkpoints: Vec<u64>,
     /// The generations of the segments.
     pub(crate) segments: Vec<u64>,
-    /// The names of the files that were never finished.
+    /// The names of the unfinished files.
     pub(crate) unfinished: Vec<Arc<str>>,
 }
 

@@ -1,10 +1,10 @@
 //! The stores of Tickwheel, which keep tasks in memory or on disk.
 //!
-//! A store keeps the tasks of a shard behind [`ShardStore`](tickwheel_engine::ShardStore): [`MemoryStore`] keeps them until the process
-//! ends, [`DiskStore`] keeps them on disk. A store keeps and finds records. The engine decides when a task is due, ready or dead.
+//! A store keeps the tasks of a shard behind [`ShardStore`](tickwheel_engine::ShardStore): [`MemoryStore`] keeps them until it is dropped,
+//! [`DiskStore`] keeps them on disk. A store keeps and finds records. The engine decides when a task is due, ready or dead.
 //!
-//! [`DiskStore`] uses a second trait, [`Disk`]; [`FsDisk`] is the disk of the operating system. An [`Io`] makes the calls to the disk: on
-//! its own threads ([`ThreadIo`]), or on the caller's thread when it is polled ([`InlineIo`]).
+//! [`DiskStore`] uses a second trait, [`Disk`]; [`FsDisk`] is the disk of the operating system. After the opening, an [`Io`] makes the
+//! calls to the disk: on its own threads ([`ThreadIo`]), or on the caller's thread when it is polled ([`InlineIo`]).
 
 mod access;
 mod acquired;

@@ -77,8 +77,8 @@ impl MemoryStore {
         self
     }
 
-    /// Sets how many ended tasks of each queue are remembered, instead of the number of [`HistoryLimits`]. For an empty store only, because
-    /// the earlier table is dropped.
+    /// Sets how many ended tasks of each queue are remembered, without a limit on their age. Without this call, the store has the default
+    /// [`HistoryLimits`]. For an empty store only, because the earlier table is dropped.
     #[must_use]
     pub fn with_history(mut self, history_per_queue: usize) -> Self {
         self.table = Table::new(self.secret, history_per_queue);

@@ -29,7 +29,7 @@ pub(crate) struct Meta {
     pub(crate) secret: [u8; 16],
     /// Whether a log file was made durable. Before that, the store acknowledges no call. After that, the directory always has a log file.
     pub(crate) has_log: bool,
-    /// The format of the file that was read.
+    /// The format of `meta` when it was read; the current format if this process made the directory.
     pub(crate) format: u32,
 }
 
@@ -124,8 +124,8 @@ pub(crate) fn find<D: Disk>(disk: &mut D) -> Result<Option<Meta>, OpenError> {
     if has(SHARD) { Ok(Some(meta)) } else { Err(OpenError::corrupt(SHARD, 0, "the folder is missing")) }
 }
 
-/// Checks that the place is a data directory or may become one. A place with other files is refused: it belongs to another program, or was
-/// given by mistake.
+/// Checks that the place is a data directory or may become one. A place that has other files, and neither `meta` nor the folder of the
+/// shard, is refused: it belongs to another program, or was given by mistake.
 ///
 /// # Errors
 /// [`OpenError::Foreign`], [`OpenError::Unfinished`]; or the disk failed.
@@ -163,7 +163,7 @@ pub(crate) fn create<D: Disk>(disk: &mut D, options: &StoreOptions) -> Result<Me
 /// Writes `meta`, in the place of the earlier file if there is one. The new file is durable when the call returns.
 ///
 /// # Errors
-/// If the disk failed. Then `meta` is the earlier file or the new one, whole.
+/// If the disk failed. Then `meta` is the new file, whole, or is as before: the earlier file, or absent.
 pub(crate) fn write<D: Disk>(disk: &mut D, meta: Meta) -> Result<Meta, DiskError> {
     let written_as = unfinished(META);
     if disk.list("")?.iter().any(|name| **name == *written_as) {

@@ -1,24 +1,24 @@
 //! The note of the newest log file. The note and the headers of the log files form a chain, which shows whether a log file is missing.
 //!
-//! **The invariant.** A directory opens only if every log file exists that has a synced frame which no checkpoint covers. A missing file is
-//! noticed, whichever file it is, and however many are missing.
+//! **The invariant.** A directory opens only if every log file exists that has a synced frame which no checkpoint covers. The opening
+//! notices that such a file is missing, whichever it is, and however many are missing.
 //!
-//! **The chain.** The note names the newest file. The header of each file names the file that took frames before it. So the chain goes from
-//! the note back to the file in which the newest checkpoint begins. An opening walks the chain, and refuses the directory if a file of the
-//! chain is missing.
+//! **The chain.** The note names the newest file. The header of each file names the file that took frames before it. So the chain reaches
+//! from the note back to the file in which the newest checkpoint begins. An opening walks the chain, and refuses the directory if a file of
+//! the chain is missing.
 //!
-//! **Why a frame is in a file of the chain.** A frame goes to one file, the current one. A file becomes the current one only after its
+//! **Why a frame is in a file of the chain.** Each frame is written to the current file. A file becomes the current one only after its
 //! header and then the note are durable. The header was written while the file before took the frames, and no other file can become current
 //! in between. So the note names the current file or the next one, and the header of the next file names the current one. The note may name
 //! the next file before the current file has a frame; the chain does not need frames.
 //!
 //! **Why a file of the chain is never missing in a whole directory.** The header, the name and the length of a file are durable before the
-//! note names the file. The header changes when the file is used again, and the name goes when the file is removed. Both happen to spares
-//! only. These files become spares:
+//! note names the file. The header changes when the file is used again, and the name is gone when the file is removed. Of the files that a
+//! note has named, only spares are used again or removed. These files become spares:
 //! - A file of a lower generation than the file in which a durable checkpoint begins. The walk ends before such a file.
 //! - A file that was prepared and took no frame. Before it becomes a spare, the note names another file.
 //! - A file that an opening found behind the end of the log, because a power cut took the unsynced frames before it. Before it becomes a
-//!   spare, the opening notes the file where the log ends. The chain from that file does not lead to later files.
+//!   spare, the opening notes the file where the log ends. The chain from that file back has no later files.
 //!
 //! **Each possible failure:**
 //! - *A crash before the rename of the note is durable.* The old note stays. The file that it names took the frames, or is still the next
@@ -29,8 +29,7 @@
 //! - *A full disk at the rename.* Either note may be in place, so neither file is given up or used again. The note is written again later.
 //! - *A failed sync of the folder after the rename.* It is unknown which note is durable. The store fails, and the next opening works with
 //!   either note.
-//! - *A used file that lost all its frames in a power cut, because the frames were never synced.* The file stays while the chain leads to
-//!   it.
+//! - *A used file that lost all its frames in a power cut, because the frames were never synced.* The file stays while it is in the chain.
 //! - *A file that was too small for a frame.* The small file stays until the note names the larger one. The headers of both name the same
 //!   file before them.
 //! - *A file of an older version, whose header names no file before it.* The chain ends at this file. The first opening by a version with a
@@ -49,8 +48,9 @@ use crate::meta::Meta;
 const MAGIC: [u8; 8] = *b"TWNEWEST";
 const FORMAT: u32 = 1;
 
-/// Returns the generations of `file` and of the files before it, by the chain of the headers. For a generation, `before` returns the file
-/// that the header names, or `None` if there is no file of the generation. Then the walk ends.
+/// Returns the generations of `file` and of the files before it, by the chain of the headers. For a generation, `before` returns what the
+/// header of its file names: a file, or `Some(None)` for no file. `before` returns `None` if there is no file of the generation. The walk
+/// ends where no file is named or found.
 pub(crate) fn back_from(
     file: Option<LogUse>,
     before: impl Fn(u64) -> Option<Option<LogUse>>,
@@ -65,13 +65,13 @@ pub(crate) fn back_from(
 
 /// The note of the newest log file that may have frames.
 ///
-/// The note is written after the header of the file is durable, and before the first frame of the file. The file is neither overwritten nor
-/// removed before the note names another file. So a directory without the file has lost data.
+/// A new file is noted after its header is durable, and before its first frame is written. The file is neither overwritten nor removed
+/// before the note names another file. So a directory without the file has lost data.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Newest {
     /// The newest log file; `None` if the note requires no file.
     pub(crate) file: Option<LogUse>,
-    /// The last frame that was known to be synced. An opening refuses a log that ends before this frame.
+    /// The last frame that was known to be synced when the note was written. An opening refuses a log that ends before this frame.
     pub(crate) frame: u64,
 }
 
@@ -99,7 +99,7 @@ impl Newest {
     }
 }
 
-/// Reads the note; `None` if the directory needs no note: its format is older, or no log file was durable yet.
+/// Reads the note; `None` if the directory needs no note: its format is 3, or no log file was durable yet.
 ///
 /// # Errors
 /// The note is missing, damaged or of a later format; or the disk failed.

@@ -14,14 +14,14 @@ use crate::report::RecoveryReport;
 /// Wakes the thread that polls a store, because the store has work for the next poll. A call must not block.
 pub type Wake = Box<dyn Fn() + Send + Sync>;
 
-/// A way to open a store. There is one for each kind of store: a directory, memory, a database.
+/// A way to open a store. Each kind of store has a way of its own, such as a directory or memory.
 pub trait OpenStore {
     /// The store.
     type Store: QueueStore + Send + 'static;
     /// The error of an opening.
     type Error;
 
-    /// Opens the store. The store calls `wake` whenever it has work for the next poll.
+    /// Opens the store. A store that works on threads of its own calls `wake` whenever it has work for the next poll.
     ///
     /// # Errors
     /// The store cannot be opened.
@@ -35,7 +35,8 @@ pub struct OpenedStore<S> {
     pub store: S,
     /// The latest wall instant in the records of the store; [`Timestamp::EPOCH`] in a new store.
     pub last_wall: Timestamp,
-    /// The identity of the data: 16 hexadecimal digits that never change. Other data has another identity.
+    /// The identity of the data: 16 hexadecimal digits that never change. Backups of the data have the same identity. All other data has
+    /// another one.
     pub identity: String,
     /// The crashes that an acknowledged call survives.
     pub durability: Durability,
@@ -73,7 +74,7 @@ pub trait QueueStore: ShardStore {
     /// Begins to check whether the data still belongs to this process. The queue calls this method about once a second.
     fn check_ownership(&mut self) {}
 
-    /// Returns the bytes of log that wait for a late checkpoint; `None` if no checkpoint is late.
+    /// Returns the bytes of log that no durable checkpoint covers, if a checkpoint is late; otherwise `None`.
     fn checkpoint_late(&self) -> Option<u64> {
         None
     }

@@ -40,7 +40,8 @@ pub enum AckLevel {
     /// When the commit is written; the sync follows soon. The commit survives a crash of the process. A crash of the system or a power cut
     /// may lose the commits that are not synced yet.
     Os,
-    /// At once; the write and the sync follow soon. Any crash, also of the process, may lose the commits that are not synced yet.
+    /// When the write of the commit begins; the sync follows soon. Any crash, also of the process, may lose the commits that are not synced
+    /// yet.
     Memory,
 }
 
@@ -66,18 +67,18 @@ pub struct StoreOptions {
     /// The length of a log file (bytes), rounded up to a multiple of 4,096; 8,192 bytes to 1 GiB. Default: 16 MiB. A commit that does not
     /// fit gets a larger file. The number may change from one opening to the next.
     pub log_file_bytes: u64,
-    /// A checkpoint starts when the log since the last checkpoint has more bytes than this number. Default: 32 MiB. With a larger number,
-    /// more tasks end before a checkpoint, and are written only to the log. But a recovery takes longer, and the tasks of up to twice as
-    /// much log may be in memory (about 700 bytes for a task of 200 bytes).
+    /// A checkpoint starts when the log since the last checkpoint has more bytes than this number, or earlier if free space is low.
+    /// Default: 32 MiB. With a larger number, more tasks end before a checkpoint, and are written only to the log. But a recovery takes
+    /// longer, and the tasks of up to twice as much log may be in memory (about 700 bytes for a task of 200 bytes).
     pub checkpoint_after_bytes: u64,
-    /// How many bytes one step of background work writes and syncs. A commit that comes during a step waits for at most this step. 4,096
-    /// bytes to 1 MiB. Default: 512 KiB.
+    /// About how many bytes one step of background work writes and syncs. A commit that is submitted during a step waits for at most this
+    /// step. 4,096 bytes to 1 MiB. Default: 512 KiB.
     pub background_step_bytes: usize,
-    /// After this number of bytes a segment takes no more tasks. Later tasks of the same span of time go to another segment. 1 KiB to 1
-    /// GiB. Default: 64 MiB.
+    /// A segment takes no more tasks once it has this number of bytes. Later tasks of the same span of time go to another segment. 1 KiB to
+    /// 1 GiB. Default: 64 MiB.
     pub segment_bytes: u64,
-    /// The length of a block (bytes). The records of a block are read together, and one entry in memory stands for the block. 256 bytes to
-    /// 1 MiB. Default: 16 KiB.
+    /// A block takes no more records once it has this number of bytes. The records of a block are read together, and memory has one entry
+    /// for each block. 256 bytes to 1 MiB. Default: 16 KiB.
     pub block_bytes: u64,
     /// How many ended tasks are remembered, and for how long.
     pub history: HistoryLimits,
@@ -104,7 +105,7 @@ impl StoreOptions {
         }
     }
 
-    /// Returns the options, with every number brought into its range.
+    /// Returns the options, with each number that has a range brought into it.
     pub(crate) fn in_range(mut self) -> Self {
         self.log_file_bytes = self.log_file_bytes.clamp(8_192, 1 << 30).next_multiple_of(4_096);
         self.segment_bytes = self.segment_bytes.clamp(1 << 10, 1 << 30);

@@ -45,8 +45,8 @@ impl Rules {
     }
 }
 
-/// Returns the bytes that a rule takes in a checkpoint, at most: names of 200 bytes each and some numbers; for a schedule also its texts
-/// and the instants that wait; for a job also its value.
+/// Returns an upper bound of the bytes that a rule takes in a checkpoint: 1,024 for its names and numbers; for a schedule also its texts,
+/// its payload and the instants that wait; for a job also its value.
 fn bytes_of(rule: &Rule) -> u64 {
     let rest = match rule {
         Rule::Queue(_) => 0,

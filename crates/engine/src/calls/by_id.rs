@@ -44,15 +44,16 @@ pub enum Act {
 /// The result of a call that names a task by its id.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Acted {
-    /// The task as it is now.
+    /// The answer to [`Act::Get`] and [`Act::Run`]: the task after the action.
     Task(Box<TaskView>),
-    /// The task was cancelled. No delivery of the task starts from now on.
+    /// The task was cancelled. No delivery of the task starts after the cancel.
     Cancelled,
     /// The caller has leased the task.
     Leased(Box<Leased>),
 }
 
-/// Why a call that names a task by its id did nothing. A refusal changes nothing.
+/// Why a call that names a task by its id failed. The call changed nothing; only after [`Unavailable::Indeterminate`] the outcome is
+/// unknown.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ByIdError {
     /// No task has this id, or the task has another queue or version than the call asks for.
@@ -72,13 +73,13 @@ pub enum ByIdError {
         /// The version of the live task.
         version: Seq,
     },
-    /// The task is dead and cannot live again, because its queue has as many live tasks as its settings allow.
+    /// The task is dead and cannot live again, because its queue has reached its limit of live tasks.
     #[error("the queue has {limit} live tasks, as many as its settings allow")]
     BacklogFull {
         /// How many live tasks the queue may have.
         limit: u64,
     },
-    /// The engine cannot do the call now. The caller made no mistake.
+    /// An error that is not the caller's mistake.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
 }

@@ -21,14 +21,14 @@ pub struct ByKey {
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum KeyAct {
     /// Make a scheduled task due at once. If the task has a timeline, only its present moment becomes due now, and the later moments stay.
-    /// A ready task stays as it is. A leased task is refused.
+    /// A ready task stays as it is. A run of a leased task is refused.
     Run,
-    /// Take the task from its worker. The task is ready at once, or dead if it has expired. The lease counts as an attempt, and its token
-    /// answers `revoked`.
+    /// Take the task from its worker. The task is ready at once, or dead if it has expired. The lease counts as an attempt. Later calls
+    /// with the lease's token get the answer `revoked`.
     Release,
 }
 
-/// Why a call did nothing to the task of a key. A refusal changes nothing.
+/// Why a call on the task of a key failed. The call changed nothing; only after [`Unavailable::Indeterminate`] the outcome is unknown.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ByKeyError {
     /// No live or dead task has this key, and the engine remembers no acked task of this key.
@@ -52,7 +52,7 @@ pub enum ByKeyError {
         /// The version of the live task.
         current: Seq,
     },
-    /// The engine cannot do the call now. The caller made no mistake.
+    /// An error that is not the caller's mistake.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
 }

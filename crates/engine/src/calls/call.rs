@@ -104,27 +104,27 @@ macro_rules! calls {
 }
 
 calls! {
-    /// Schedule a task.
+    /// Make a task, or replace the live task of a key.
     changes Put(Put) -> Stored, PutError;
     /// Return a task.
     reads Get(Get) -> TaskView, GetError;
-    /// Reschedule a task or change its body.
+    /// Change the due time, the body or the settings of a live task.
     changes Patch(Patch) -> TaskView, PatchError;
     /// End a live or dead task.
     changes Cancel(Cancel) -> Cancelled, CancelError;
     /// Lease ready tasks. An empty answer: no task could be leased.
     changes Lease(Lease) -> Vec<Leased>, Unavailable;
-    /// Ack these leases: the work of their tasks is done. One answer for each token, in the order of the tokens.
+    /// Ack leases: the work of their tasks is done. One answer for each token, in the order of the tokens.
     changes Ack(Ack) -> Vec<TokenAnswer>, Unavailable;
-    /// Give these leases back. One answer for each token, in the order of the tokens.
+    /// Give leases back without an ack. One answer for each token, in the order of the tokens.
     changes Nack(Nack) -> Vec<TokenAnswer>, NackError;
     /// Make a dead task live again.
     changes Redrive(Redrive) -> TaskView, RedriveError;
     /// Return the task that has an id, or act on that task.
     may_change ById(ById) -> Acted, ByIdError;
-    /// Make the live task of a key due now, or take the task from its worker. The answer has the task after the change.
+    /// Make the live task of a key due now, or take the task from its worker. The answer has the task after the call.
     changes ByKey(ByKey) -> TaskView, ByKeyError;
-    /// Extend these leases. One answer for each token, in the order of the tokens.
+    /// Extend leases. One answer for each token, in the order of the tokens.
     changes Extend(Extend) -> Vec<TokenAnswer>, Unavailable;
     /// Page through the tasks of a queue.
     reads List(List) -> TaskPage, Unavailable;
@@ -154,7 +154,7 @@ calls! {
     reads Jobs(ListJobs) -> Vec<(u64, JobValue)>, Unavailable;
     /// Return the engine's own figures, and one page of the queues.
     reads Stats(GetStats) -> Box<Stats>, Unavailable;
-    /// Return a view of the wheel that has the tasks in memory.
+    /// Return a view of the wheel that holds the scheduled and dead tasks that are whole in memory.
     reads Wheel(GetWheel) -> Box<WheelView>, Unavailable;
     /// Page through the live and dead tasks of all queues.
     reads AllTasks(ListAllTasks) -> TaskPage, Unavailable;

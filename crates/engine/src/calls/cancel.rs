@@ -6,7 +6,7 @@ use super::version::version_prose;
 use crate::name::{Key, QueueName};
 use crate::time::Seq;
 
-/// Ends a live or dead task that no worker has finished.
+/// Ends a live or dead task.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cancel {
     /// The queue.
@@ -36,13 +36,13 @@ impl Cancel {
 /// How a cancel ended the task.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Cancelled {
-    /// No worker had the task. No delivery of the task starts from now on.
+    /// No worker had the task. No delivery of the task starts after the cancel.
     Cancelled,
-    /// A worker had the task. The token of the worker's lease answers `revoked` from now on.
+    /// A worker had the task. Later calls with the token of the worker's lease get the answer `revoked`.
     Revoked,
 }
 
-/// Why a cancel did not end the task. A refusal changes nothing.
+/// Why a cancel failed. The call changed nothing; only after [`Unavailable::Indeterminate`] the outcome is unknown.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum CancelError {
     /// No live or dead task has this key, and the engine remembers no acked task of this key.
@@ -60,7 +60,7 @@ pub enum CancelError {
         /// The version of the task.
         current: Option<Seq>,
     },
-    /// The engine cannot do the call now. The caller made no mistake.
+    /// An error that is not the caller's mistake.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
 }

@@ -4,8 +4,8 @@ use crate::name::QueueName;
 use crate::seam::Grid;
 use crate::time::{Seq, Timestamp};
 
-/// Counts the tasks that fall due later than now, by their due times. Not counted: dead tasks, tasks that are ready or leased now, tasks
-/// that schedules have not made yet, and later instants of timelines.
+/// Counts the tasks that fall due later than now, by their due times. Not counted: dead tasks, tasks that are due already, tasks that
+/// schedules have not made yet, and later instants of timelines.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Forecast {
     /// Only tasks of this queue; `None`: tasks of all queues.

@@ -29,7 +29,7 @@ pub enum GetError {
     /// The last task of this key was acked.
     #[error("the task of this key is done")]
     Done,
-    /// The engine cannot do the call now. The caller made no mistake.
+    /// An error that is not the caller's mistake.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
 }

@@ -1,4 +1,4 @@
-//! Calls that import tasks and schedules from another store, as they were in that store.
+//! Calls that import tasks and schedules from another store.
 
 use std::sync::Arc;
 
@@ -12,23 +12,23 @@ use crate::time::{Seq, Timestamp};
 pub const IMPORT_TASKS_MAX: usize = 256;
 
 /// The rule for an imported task or schedule that the shard has already. Under every rule, an imported live task takes the key of a dead
-/// task that was put earlier.
+/// task that was put before the imported task.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub enum Existing {
-    /// The task of the shard stays, and the imported task is left out. The imported task is also left out if the task of its key ended in
-    /// this shard after the imported task was put.
+    /// The task of the shard stays, and the imported task is left out. The imported task is also left out if the last task of its key ended
+    /// in this shard after the imported task was put.
     Skip,
-    /// The imported task replaces the task of the shard. But a dead imported task never replaces a live task: the dead task is added
-    /// without its key.
+    /// The imported task replaces the task of the shard, unless one of the two is dead and the other is live. Then a live imported task is
+    /// added and takes the key of the dead task, and a dead imported task is added without its key, unless the shard has it already.
     Replace,
     /// The import stops before this task. A schedule that is equal to the schedule of the shard is left out without an error.
     #[default]
     Refuse,
 }
 
-/// Imports tasks in the order of the list, up to the first task that is refused. The tasks before the refused task are imported, the tasks
-/// behind it are not. No imported task is leased: a live task is scheduled or ready, as its `due_at` says, or dead if it has expired. An
-/// import may add tasks to a queue that is being drained, but no live tasks to a queue whose backlog is full.
+/// Imports tasks in the order of the list, up to the first task that is refused. The tasks before the refused task are imported or left
+/// out, the tasks behind it are not imported. No imported task is leased: a live task is scheduled or ready, as its `due_at` says, or dead
+/// if it has expired. An import may add tasks to a queue that is being drained, but no live tasks to a queue whose backlog is full.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ImportTasks {
     /// The tasks, at most [`IMPORT_TASKS_MAX`]. Tasks beyond this number are ignored.
@@ -39,7 +39,8 @@ pub struct ImportTasks {
     pub on_lease: OnLease,
     /// All ids of the tasks of this source are below this number, and the import keeps the ids if possible. The first import that asks for
     /// it reserves the ids below this number. The reservation fails if the shard has given out an id before, or if this number is above
-    /// 2^52. A task gets a new id if its id is not reserved or is in use. `None`: the tasks get new ids.
+    /// 2^52. A task gets a new id if its id is not reserved, is in use, or belonged to a task whose end the store remembers. `None`: the
+    /// tasks get new ids.
     pub ids_below: Option<u64>,
 }
 
@@ -97,7 +98,7 @@ pub enum Present {
     Live,
     /// A dead task has the key, or the shard has the same task under the same id.
     Dead,
-    /// The task of this key ended in this shard after the imported task was put.
+    /// The last task of this key ended in this shard after the imported task was put.
     Ended,
     /// The imported task is dead, has lost its key, and cannot keep its id. So the shard cannot tell whether it has the task already.
     Keyless,
@@ -116,8 +117,8 @@ pub enum ImportError {
         /// The version of the live task.
         version: Seq,
     },
-    /// The rule is [`Existing::Refuse`], and a dead task has the key or the id. A live task that was put later than the dead task is not
-    /// refused: it takes the key.
+    /// The rule is [`Existing::Refuse`], and a dead task has the key, or the imported task has lost its key and the shard has the same task
+    /// under the same id. A live task that was put later than the dead task is not refused: it takes the key.
     #[error("the same task is there and dead (id {id})")]
     Dead {
         /// The id of the dead task.
@@ -126,7 +127,7 @@ pub enum ImportError {
     /// The rule is [`Existing::Replace`], a worker has the task, and the import does not revoke leases.
     #[error("the task is leased; revoke it or wait for the worker")]
     Leased,
-    /// The task, or the last instant of its timeline, is farther ahead than allowed.
+    /// The imported task is live, and its due time or the last instant of its timeline is farther ahead than allowed.
     #[error("the task would be due more than {limit_ms} ms ahead")]
     TooFar {
         /// The farthest due time allowed (ms from now).
@@ -146,13 +147,13 @@ pub enum ImportError {
         /// The number of instants in the timeline.
         instants: usize,
     },
-    /// The imported task is live, and its queue has as many live tasks as its settings allow.
+    /// The imported task is live, and its queue has reached its limit of live tasks.
     #[error("the queue has {limit} live tasks, as many as its settings allow")]
     BacklogFull {
         /// How many live tasks the queue may have.
         limit: u64,
     },
-    /// The engine cannot do the call now. The caller made no mistake.
+    /// An error that is not the caller's mistake.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
 }
@@ -179,7 +180,8 @@ pub struct ImportSchedule {
     pub made: u64,
     /// The number of instants left out so far.
     pub skipped: u64,
-    /// The key of the task that has to end before the schedule makes another task. If no live task has this key, the task has ended.
+    /// The key of the task that has to end before the schedule makes another task. If no live task has this key, the schedule waits for no
+    /// task.
     pub running: Option<Key>,
     /// Instants, rising, that become tasks one after the other once the task of `running` has ended.
     pub waiting: Vec<Timestamp>,

@@ -12,8 +12,8 @@ use crate::token::Token;
 /// Leases ready tasks, in the order of priority, `due_at`, and the seq of their put.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Lease {
-    /// The queues to lease from. The tasks of all these queues stand in one order. A queue that hands nothing out now, for example a paused
-    /// one, is left out.
+    /// The queues to lease from. The tasks of all queues of the call are leased in one common order. A queue that hands nothing out now,
+    /// for example a paused one, is passed over.
     pub queues: Arc<[QueueName]>,
     /// The largest number of tasks in the answer. With several queues, the answer may have fewer although more are ready, because the
     /// record of the next task is not in memory.
@@ -30,14 +30,14 @@ pub struct Lease {
 pub const LEASE_MS_DEFAULT: u64 = 30_000;
 
 impl Lease {
-    /// Makes a call that leases one task of this queue and does not wait. The task, or else its queue, says how long the lease lasts.
+    /// Makes a call that leases at most one task of this queue, does not wait, and names no length of the lease.
     #[must_use]
     pub fn new(queue: &QueueName) -> Self {
         Self::of([queue.clone()])
     }
 
-    /// Makes a call that leases one task, the first in the order over all these queues, and does not wait. The task, or else its queue,
-    /// says how long the lease lasts.
+    /// Makes a call that leases at most one task, the first in the order over all these queues. The call does not wait, and names no length
+    /// of the lease.
     #[must_use]
     pub fn of(queues: impl Into<Arc<[QueueName]>>) -> Self {
         Self { queues: queues.into(), max: 1, lease_ms: None, wait: false, worker: None }
@@ -59,7 +59,7 @@ impl Lease {
 /// A delivery: a leased task, as its worker gets it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Leased {
-    /// The id that the server gave the task.
+    /// The id of the task.
     pub id: u64,
     /// The queue.
     pub queue: QueueName,
@@ -77,8 +77,8 @@ pub struct Leased {
     pub token: Token,
     /// When the lease ends, by the wall clock.
     pub lease_until: Timestamp,
-    /// The length of this lease (ms). An extension that names no length uses the length that the task or its queue says. That length is
-    /// another one if the worker named a length for this lease.
+    /// The length of this lease (ms). An extension that names no length uses the length that the task or its queue says. That length may
+    /// differ if the worker named a length for this lease.
     pub lease_ms: u64,
     /// The priority. Among ready tasks, the task with the smaller number goes first.
     pub priority: u32,
@@ -86,7 +86,7 @@ pub struct Leased {
     pub group: Option<Group>,
     /// The trace context of the task's put.
     pub trace: Option<Arc<str>>,
-    /// The index of the instant in the task's timeline, from 0; 0 without a timeline.
+    /// The index of the present instant in the task's timeline, from 0; 0 without a timeline.
     pub step: usize,
     /// The body of the task. [`Body::payload_at`] returns the payload of this step.
     pub body: Arc<Body>,

@@ -21,9 +21,9 @@ pub struct TaskFilter {
     pub group: Option<Group>,
     /// Only tasks that are dead for this reason.
     pub why: Option<Death>,
-    /// Only tasks that were put by this change or by an earlier one.
+    /// Only tasks whose last put was this change or an earlier one.
     pub put_until: Option<Seq>,
-    /// Only tasks that their owner did not change after this change: their version is at most this seq.
+    /// Only tasks whose version is at most this seq.
     pub changed_until: Option<Seq>,
 }
 
@@ -50,7 +50,8 @@ impl TaskFilter {
     }
 }
 
-/// Pages through the tasks of a queue. Live tasks come in the order of `due_at`. Dead tasks come in the order in which they are forgotten.
+/// Pages through the tasks of a queue. Live tasks come in the order of `due_at`. Dead tasks come in the order in which they are forgotten;
+/// tasks that are never forgotten come last.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct List {
     /// The queue.
@@ -64,7 +65,7 @@ pub struct List {
 }
 
 /// Pages through the tasks of all queues, live and dead, in the order of time: live tasks by their `due_at`, dead tasks by the instant at
-/// which they are forgotten.
+/// which they are forgotten. Tasks that are never forgotten come last.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ListAllTasks {
     /// The largest number of tasks of the page, at least 1. A page may hold fewer, even none, though more pages follow.
@@ -81,7 +82,7 @@ impl List {
     }
 }
 
-/// A page of a list.
+/// A page of a list of tasks.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct TaskPage {
     /// The tasks. Live tasks are in the order of `due_at`, dead tasks in the order in which they are forgotten.

@@ -40,7 +40,7 @@ pub struct Patch {
 }
 
 impl Patch {
-    /// Makes a patch that changes nothing yet.
+    /// Makes a patch without a change.
     #[must_use]
     pub fn new(queue: &QueueName, key: Key) -> Self {
         Self {
@@ -78,7 +78,7 @@ impl Patch {
     }
 }
 
-/// Why a patch was refused. A refusal changes nothing.
+/// Why a patch failed. The call changed nothing; only after [`Unavailable::Indeterminate`] the outcome is unknown.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum PatchError {
     /// No live or dead task has this key, and the engine remembers no acked task of this key.
@@ -115,7 +115,7 @@ pub enum PatchError {
     /// whole.
     #[error("the task has a timeline: it is replaced as a whole")]
     Timeline,
-    /// The task would be given up at or before the instant at which it is due.
+    /// The task would be given up at or before the instant at which a worker could first get it.
     #[error("the task would expire at {expire_at}, and is due at {due_at}")]
     ExpiresFirst {
         /// When the task would be given up.
@@ -123,7 +123,7 @@ pub enum PatchError {
         /// When the task would be due.
         due_at: Timestamp,
     },
-    /// The engine cannot do the call now. The caller made no mistake.
+    /// An error that is not the caller's mistake.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
 }

@@ -38,9 +38,9 @@ pub enum PutMode {
     /// Make a task only if the key has no live task, no dead task, and no acked task that the engine remembers. A live or dead task is
     /// returned unchanged. An acked task is answered with [`PutError::Done`]. So a caller that got no answer may put again.
     Once,
-    /// Replace the live task, or make a new one. The task is due at the latest `max_wait_ms` after the first put of the row, so that
-    /// repeated puts cannot delay the task without end. A row begins with a put that finds no live task, or with the last put of another
-    /// mode.
+    /// Replace the live task, or make a new one. A put that replaces the live task makes the task due at the latest `max_wait_ms` after the
+    /// first put of the row, so that repeated puts cannot delay the task without end. A row begins with a put that finds no live task, or
+    /// with the last put of another mode.
     Debounce {
         /// The longest time from the first put of the row until the task is due (ms); `None`: no limit.
         max_wait_ms: Option<u64>,
@@ -53,11 +53,11 @@ pub enum OnLease {
     /// Refuse the call. The worker keeps the task.
     #[default]
     Refuse,
-    /// Take the task from the worker. The token of the worker's lease answers `revoked` from then on.
+    /// Take the task from the worker. Later calls with the token of the worker's lease get the answer `revoked`.
     Revoke,
 }
 
-/// Schedules a task.
+/// Makes a task, or replaces the live task of a key.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Put {
     /// The queue. Its first use creates it.
@@ -67,7 +67,7 @@ pub struct Put {
     /// When the task is due. If the body has a timeline, the timeline says when, and this field is ignored.
     pub due: Due,
     /// When the caller asked for the put, by the believed wall clock; `None`, or later than now: now. The expiry and the longest wait of a
-    /// debounce count from this instant. A delay in `due` does not: a caller that sets this field sets [`Due::At`], too.
+    /// debounce count from this instant. A delay in `due` counts from now instead, so a caller that sets this field should use [`Due::At`].
     pub asked_at: Option<Timestamp>,
     /// The payload, content type and tags that the worker gets.
     pub body: Body,
@@ -80,7 +80,8 @@ pub struct Put {
     pub trace: Option<Arc<str>>,
     /// The rule if the key has a live task, or has none.
     pub mode: PutMode,
-    /// The version that the live task must have; `None`: any version, or no live task.
+    /// The version that the live task must have; `None`: any version, or no live task. [`PutMode::Once`] returns a task of the key without
+    /// this check.
     pub if_version: Option<Seq>,
     /// The rule if a worker has the live task.
     pub on_lease: OnLease,
@@ -175,7 +176,7 @@ pub struct Stored {
     pub task: TaskView,
 }
 
-/// Why a put was refused. A refusal changes nothing.
+/// Why a put failed. The call changed nothing; only after [`Unavailable::Indeterminate`] the outcome is unknown.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum PutError {
     /// The mode is [`PutMode::Create`], and a live task has the key.
@@ -198,7 +199,7 @@ pub enum PutError {
     /// The put may not add a task, and the key has no live task.
     #[error("no live task has this key, and none may be added")]
     WouldAdd,
-    /// The live task has another version than `if_version`, or no live task has the key.
+    /// The put has an `if_version`, and the live task has another version or no live task has the key.
     #[error("the version is not the one given: {}", version_prose(.current))]
     VersionMismatch {
         /// The version of the live task; `None`: no live task has the key.
@@ -227,13 +228,13 @@ pub enum PutError {
     /// The queue is being drained, and the put would add a task.
     #[error("the queue is being drained: no task is added until it is resumed")]
     Draining,
-    /// The queue has as many live tasks as its settings allow, and the put would add a task.
+    /// The queue has reached its limit of live tasks, and the put would add a task.
     #[error("the queue has {limit} live tasks, as many as its settings allow")]
     BacklogFull {
         /// How many live tasks the queue may have.
         limit: u64,
     },
-    /// The engine cannot do the call now. The caller made no mistake.
+    /// An error that is not the caller's mistake.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
 }

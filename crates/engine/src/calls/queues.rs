@@ -20,18 +20,18 @@ pub struct ChangeQueue {
 pub enum QueueChange {
     /// Replaces all settings of the queue by these settings.
     Settings(QueueSettings),
-    /// From now on, lease calls on the queue get nothing. Workers may finish the tasks that they have, and puts are taken. A lease of a
-    /// task by its id is not held up.
+    /// During the pause, lease calls get no task of the queue. Workers may finish the tasks that they have, and puts are taken. A lease of
+    /// a task by its id is not held up.
     Pause {
         /// The length of the pause (ms); 0: a pause ends. `None`: until a `Resume`.
         ms: Option<u64>,
     },
-    /// From now on, puts and schedules add no task to the queue. Workers finish the tasks that are in the queue.
+    /// Until a `Resume`, puts and schedules add no task to the queue. Workers may finish the tasks that are in the queue.
     Drain,
     /// Ends a pause and a drain.
     Resume,
-    /// Removes the settings, the pause and the drain of the queue, and the queue leaves the lists of queues. Refused while the queue has
-    /// tasks or schedules.
+    /// Removes the settings, the pause and the drain of the queue. The queue leaves the lists of queues, unless a call waits on it. Refused
+    /// while the queue has tasks or schedules.
     Delete,
     /// Replaces settings, pause and drain of the queue by this record from another store.
     Restore(QueueRecord),
@@ -43,9 +43,9 @@ pub const QUEUES_PAGE_MAX: usize = 500;
 /// Which queues a list names.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub enum WhichQueues {
-    /// Queues that have tasks, a configuration, or a call that waits on them, and queues that had a task or a configuration within the last
-    /// hour. Of the empty queues, only the last 10,000 are remembered, and only until the next start. A configuration is settings, a pause
-    /// or a drain.
+    /// Queues that have tasks, a configuration, or a call that waits on them, and queues that had a task or a configuration, became empty
+    /// within the last hour, and were not deleted. Of the empty queues, the engine remembers only the 10,000 that became empty last, and
+    /// only until its next start. A configuration is settings, a pause or a drain.
     #[default]
     Listed,
     /// Queues that have tasks, a configuration, or a call that waits on them, and queues that a client of beanstalkd uses.
@@ -73,13 +73,13 @@ pub struct ListQueues {
 }
 
 impl Default for ListQueues {
-    /// Returns a list that begins with the first of the listed queues.
+    /// Returns the call for the first page of the listed queues.
     fn default() -> Self {
         Self { which: WhichQueues::Listed, prefix: "".into(), after: None, max: QUEUES_PAGE_MAX }
     }
 }
 
-/// Why a queue was not changed. A refusal changes nothing.
+/// Why a change of a queue failed. The call changed nothing; only after [`Unavailable::Indeterminate`] the outcome is unknown.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum QueueError {
     /// A setting has a value that is not allowed.
@@ -104,7 +104,7 @@ pub enum QueueError {
         /// The number of schedules of the queue.
         schedules: u64,
     },
-    /// The engine cannot do the call now. The caller made no mistake.
+    /// An error that is not the caller's mistake.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
 }

@@ -13,7 +13,7 @@ pub struct Redrive {
     pub id: u64,
 }
 
-/// Why a redrive was refused. A refusal changes nothing.
+/// Why a redrive failed. The call changed nothing; only after [`Unavailable::Indeterminate`] the outcome is unknown.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum RedriveError {
     /// No dead task of this queue has this id.
@@ -27,13 +27,13 @@ pub enum RedriveError {
         /// The version of the live task.
         version: Seq,
     },
-    /// The queue has as many live tasks as its settings allow.
+    /// The queue has reached its limit of live tasks.
     #[error("the queue has {limit} live tasks, as many as its settings allow")]
     BacklogFull {
         /// How many live tasks the queue may have.
         limit: u64,
     },
-    /// The engine cannot do the call now. The caller made no mistake.
+    /// An error that is not the caller's mistake.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
 }

@@ -7,8 +7,8 @@ use crate::name::{QueueName, ScheduleName};
 use crate::schedule::{Schedule, ScheduleRecord};
 use crate::time::Seq;
 
-/// Configures a schedule. A schedule of this name is replaced. If cadence and start stay the same, the instants go on from where they are.
-/// Otherwise they begin anew.
+/// Configures a schedule. A schedule of this name is replaced, unless it is equal. If cadence and start stay the same, the instants go on
+/// from where they are. Otherwise the instants begin anew.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PutSchedule {
     /// The queue that the schedule puts its tasks into.
@@ -94,7 +94,8 @@ pub struct StoredSchedule {
     pub schedule: ScheduleView,
 }
 
-/// Why a schedule was not put, imported, deleted or returned. A refusal changes nothing.
+/// Why a schedule was not put, imported, deleted or returned. The call changed nothing; only after [`Unavailable::Indeterminate`] the
+/// outcome is unknown.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ScheduleError {
     /// No schedule of the queue has this name.
@@ -121,7 +122,7 @@ pub enum ScheduleError {
         /// Why the expression or the zone cannot be used.
         why: Arc<str>,
     },
-    /// The schedule would never make a task: no instant is left before its end, or it has already made as many tasks as its `count` allows.
+    /// The schedule would never make a task: no instant is left, or the schedule has already made as many tasks as its `count` allows.
     #[error("the schedule has no occurrence ahead")]
     NeverFires,
     /// The rule of the import is [`Existing::Refuse`](crate::Existing::Refuse), and the queue has a different schedule of this name.
@@ -130,7 +131,7 @@ pub enum ScheduleError {
         /// The version of the present schedule.
         version: Seq,
     },
-    /// The largest number of schedules, or of bytes for all of them, is reached.
+    /// The limit for the number of schedules, or for the bytes of all schedules, would be exceeded.
     #[error("there are {schedules} schedules with {bytes} bytes, and no more can be")]
     TooMany {
         /// The number of schedules that the shard has.
@@ -138,7 +139,7 @@ pub enum ScheduleError {
         /// The size of their records (bytes, about).
         bytes: u64,
     },
-    /// The engine cannot do the call now. The caller made no mistake.
+    /// An error that is not the caller's mistake.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
 }

@@ -13,11 +13,11 @@ pub struct GetStats(
     pub ListQueues,
 );
 
-/// Returns a view of the wheel that has the tasks in memory.
+/// Returns a view of the wheel that holds the scheduled and dead tasks that are whole in memory.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct GetWheel;
 
-/// The engine's own figures since its start.
+/// The engine's own figures. Counts of events begin at the engine's start.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Stats {
     /// The page of queues that the call asked for.
@@ -29,7 +29,8 @@ pub struct Stats {
     pub forgotten: QueueFigures,
     /// The number of queues that have appeared. No queue has a higher [`appeared`](crate::QueueCounts::appeared).
     pub queues_appeared: u64,
-    /// Puts, patches and redrives that were taken, and live tasks that came from schedules and imports.
+    /// Puts, patches and redrives that were taken, scheduled tasks that an owner made due at once, and live tasks that came from schedules
+    /// and imports.
     pub scheduled_total: u64,
     /// Tasks added to queues.
     pub added_total: u64,
@@ -51,12 +52,13 @@ pub struct Stats {
     pub schedules: usize,
     /// Instants of schedules that became tasks.
     pub made_total: u64,
-    /// Instants of schedules that were left out, for example because they were missed, or because the task before had not ended.
+    /// Instants of schedules that were left out, for example because they were missed, or because the task before had not ended. Instants
+    /// of a cron expression that are left out together count as one or two.
     pub skipped_total: u64,
     /// Instants of schedules that have come and wait until the task before them ends.
     pub instants_waiting: usize,
-    /// Lateness of the tasks that fired, from `due_at` to ready: the number of tasks in each bucket of [`LATENESS_BOUNDS_MS`], and in one
-    /// bucket beyond the last bound.
+    /// Lateness of the tasks that fired, from `due_at` or a later put to ready: the number of tasks in each bucket of
+    /// [`LATENESS_BOUNDS_MS`], and in one bucket beyond the last bound.
     pub lateness: [u64; LATENESS_BOUNDS_MS.len() + 1],
     /// Sum of the lateness (ms).
     pub lateness_sum_ms: u64,
@@ -76,8 +78,8 @@ pub struct Stats {
 
 impl Stats {
     /// Counts an event for the engine and for its queue. So the figures of all queues, with those of forgotten queues, add up to the
-    /// figures of the engine. One figure is higher than the sum: [`scheduled_total`](Self::scheduled_total) also counts patches and
-    /// redrives, which no queue counts.
+    /// figures of the engine. One figure is higher than the sum: [`scheduled_total`](Self::scheduled_total) also counts patches, redrives,
+    /// and scheduled tasks that an owner made due at once, which no queue counts.
     pub(crate) fn count(&mut self, of_queue: &mut QueueFigures, event: Event) {
         let (in_all, in_queue) = match event {
             Event::Put => (&mut self.scheduled_total, &mut of_queue.put),

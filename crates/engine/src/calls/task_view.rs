@@ -23,7 +23,7 @@ pub enum State {
 /// A live or dead task as its owner sees it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TaskView {
-    /// The id that the server gave the task.
+    /// The id of the task.
     pub id: u64,
     /// The queue.
     pub queue: QueueName,
@@ -31,7 +31,7 @@ pub struct TaskView {
     pub key: Key,
     /// The version of the task, which is its ETag. It changes when the owner changes the task, and when a dead task lives again.
     pub version: Seq,
-    /// The put that made or last replaced the task.
+    /// The change that made or last replaced the task.
     pub put_seq: Seq,
     /// The state of the task.
     pub state: State,

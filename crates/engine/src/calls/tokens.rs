@@ -26,9 +26,9 @@ pub struct Nack {
     pub tokens: Vec<Token>,
     /// Why the leases are given back.
     pub how: NackHow,
-    /// The time until the tasks are due again (ms); 0: each task is ready at once, in its old place in the line. `None`: as the task's
-    /// retry policy says; without a policy the task is ready at once. The delay is ignored if `how` says that the worker is gone (the task
-    /// is ready at once) or gives the task up.
+    /// The time until the tasks are due again (ms); 0: each task is ready at once, in its old place in the line. `None`: as the retry
+    /// policy of the task, or else of its queue, says; without a policy the task is ready at once. The delay is ignored if `how` says that
+    /// the worker is gone (the task is ready at once) or gives the task up.
     pub delay_ms: Option<u64>,
     /// The new priority of the tasks; `None`: the priority stays.
     pub priority: Option<u32>,
@@ -96,7 +96,7 @@ impl Nack {
 }
 
 impl Extend {
-    /// Makes a call that lets these leases end after this time from now, rounded up to a whole millisecond.
+    /// Makes a call that lets these leases end this long after the call is received, rounded up to a whole millisecond.
     #[must_use]
     pub fn new(queue: &QueueName, tokens: impl IntoIterator<Item = Token>, lease: Duration) -> Self {
         Self { queue: queue.clone(), tokens: tokens.into_iter().collect(), lease_ms: Some(ms_up(lease)) }
@@ -113,7 +113,8 @@ pub enum TokenAnswer {
     Nacked,
     /// The lease runs until its new end.
     Extended,
-    /// The token is not valid for this queue: its lease has ended, or never existed.
+    /// The token is not valid for this queue: its lease has ended, or never existed. An extension after a crash also gets this answer while
+    /// the limits of the queue allow no more leased tasks.
     Expired,
     /// The owner took the task from the worker.
     Revoked,

@@ -8,22 +8,24 @@ pub enum Unavailable {
     /// The engine is stopping or has stopped. The call had no effect.
     #[error("the queue is closed; the call had no effect")]
     Closed,
-    /// Another process owns the shard now. The call had no effect, and the caller can make the call again.
+    /// This process does not own the shard now, or cannot be sure that it does. The call had no effect, and the caller can make the call
+    /// again.
     #[error("another process owns the queue now; the call had no effect, and it can be made again")]
     Unowned,
-    /// The store failed before this call. Since then the engine refuses all changes. The call had no effect.
+    /// The store has failed, and since the failure the engine refuses all changes. The call had no effect.
     #[error("the store is read-only since it failed: {why}; the call had no effect")]
     ReadOnly {
         /// The cause of the failure.
         why: Arc<str>,
     },
-    /// The store failed or the queue stopped while the call was under way. The call may have taken effect or not.
+    /// The outcome is unknown, because the store failed or the queue stopped. A change of this call, or a change that this call would show,
+    /// may be durable or not.
     #[error("the outcome is unknown: {why}; the call may have taken effect or not")]
     Indeterminate {
         /// The cause of the failure.
         why: Arc<str>,
     },
-    /// The store is full. The call had no effect. The engine still takes acks and cancels.
+    /// The store has less room than the call needs. The call had no effect. The engine still takes acks and cancels.
     #[error("the store is full: the call needs {needed} bytes and {room} are left; it had no effect")]
     Full {
         /// The size of what the call would add (bytes).

@@ -1,10 +1,10 @@
-//! [`Bucket`]: the token bucket that keeps the rate of a queue.
+//! [`Bucket`]: the token bucket that limits how fast a queue hands its tasks out.
 
 use crate::settings::Rate;
 
 /// A token bucket: tells how many deliveries may begin now. The bucket counts time in units: one nanosecond has `rate.tasks` units. So one
-/// token is a whole number of units, and the count of tokens is exact. The bucket stores one number, the instant at which the bucket will
-/// be full again (the generic cell rate algorithm, ITU-T I.371).
+/// token is a whole number of units, and the count of tokens is exact. Beside the rate, the bucket stores one number: the instant from
+/// which on the bucket is full if no token is taken (the generic cell rate algorithm, ITU-T I.371).
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct Bucket {
     rate: Rate,
@@ -54,7 +54,8 @@ impl Bucket {
         u64::try_from(self.whole().saturating_sub(missing) / self.token()).unwrap_or(u64::MAX)
     }
 
-    /// Returns when the bucket has at least one token (monotonic ms, rounded up). The instant is in the past if the bucket has one now.
+    /// Returns when the bucket has at least one token (monotonic ms, rounded up). If the bucket has a token now, the result is at most the
+    /// present time, rounded up.
     pub(super) fn next_ms(&self) -> u64 {
         let spare = self.whole() - self.token();
         let ns = self.full_at.saturating_sub(spare).div_ceil(u128::from(self.rate.tasks));
@@ -123,7 +124,8 @@ mod tests {
         }
     }
 
-    /// Makes many pseudo-random steps, then adds up the tokens that the bucket gave between each step and the next 39 steps.
+    /// Makes many pseudo-random steps. Then adds up, for each step, the tokens that the bucket gave in this step and in the next steps, one
+    /// by one up to 39.
     #[test]
     fn over_any_stretch_it_stays_below_rate_and_burst() {
         let rate = Rate { tasks: 7, per_ms: 300, burst: 4 };

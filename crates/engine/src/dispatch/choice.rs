@@ -20,8 +20,8 @@ pub(super) enum Choice {
 }
 
 impl Dispatch {
-    /// Chooses the ready tasks of a queue that a lease of at most `max` tasks gets now. Parks each task that the search passes because its
-    /// group already has as many tasks in workers' hands as the queue's settings allow.
+    /// Chooses the ready tasks of a queue that a lease of at most `max` tasks gets now. Parks each task that the search passes over because
+    /// its group has as many tasks as the queue's settings allow, in workers' hands or chosen before in this call.
     pub(super) fn choose(&mut self, residence: &Residence, now: Now, name: &QueueName, max: usize) -> Choice {
         let Some(no) = self.queues.number(name) else { return Choice::These(Vec::new()) };
         let queue = self.queues.numbered_mut(no);
@@ -54,9 +54,9 @@ impl Dispatch {
         if is_unknown { Choice::Unknown } else { Choice::These(chosen) }
     }
 
-    /// Chooses the next task of this queue for a lease, as [`choose`](Self::choose) does. Returns the choice with the key of the task in
-    /// the ready order, so that the caller can compare the tasks of several queues. `None`: the queue has no task that may be handed out
-    /// now.
+    /// Chooses the next task of this queue for a lease, as [`choose`](Self::choose) does. Returns the choice with the key of the next task
+    /// in the ready order, whole or a stub, so that the caller can compare the tasks of several queues. `None`: the queue has no task that
+    /// may be handed out now.
     pub(super) fn choose_first(
         &mut self,
         residence: &Residence,

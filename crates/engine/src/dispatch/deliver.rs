@@ -36,7 +36,7 @@ pub(crate) struct Delivery<'a> {
 impl Delivery<'_> {
     pub(crate) fn lease(&mut self, call: CallId, lease: LeaseCall) {
         let queues = Arc::clone(&lease.queues);
-        // A lease of no task is answered at once. Otherwise the call would stand in line before the calls that want tasks.
+        // A call that wants no task or names no queue is answered at once. Otherwise the call would wait in front of calls that want tasks.
         if lease.max == 0 || queues.is_empty() {
             return self.ledger.answer(call, Answer::Lease(Ok(Vec::new())));
         }
@@ -51,8 +51,9 @@ impl Delivery<'_> {
         if first_in_line && self.residence.knows_what_is_due(self.now) {
             queues.iter().for_each(|name| self.dispatch.watch_rate(self.now, name));
         } else {
-            // Marks the queues, so that `serve` looks at the first call of each line again. The new call may be that first call, because
-            // call numbers need not arrive in order. The new call may also want fewer tasks than the calls before it.
+            // Marks the queues, so that `serve` looks at their waiting calls again. The new call may be the first of these calls, because
+            // call numbers need not arrive in order. If it wants fewer tasks than the others, the whole tasks in memory may be enough for
+            // it.
             self.look_among(&queues);
         }
     }
@@ -65,16 +66,17 @@ impl Delivery<'_> {
         self.dispatch.to_serve.extend(worth_a_look.cloned());
     }
 
-    /// Whether a lease over these queues that gets no task may be answered with "no task". The answer has to wait while memory does not
-    /// know which tasks are due, and while records of ready tasks are being fetched.
+    /// Whether a lease call over these queues that gets no task may be answered with "no task": memory knows which tasks are due, and each
+    /// of the queues has an empty line or may hand out no task now. While a record of a task in the line has to be fetched first, the
+    /// answer has to wait.
     fn shows_all(&self, names: &[QueueName]) -> bool {
         let none = |queue: &Queue| queue.line.is_empty() || queue.allowance(self.now) == 0;
         self.residence.knows_what_is_due(self.now)
             && names.iter().all(|name| self.dispatch.queues.get(name).is_none_or(none))
     }
 
-    /// Ends the wait of a lease call. If no task can be handed out, the call is answered with no task now. Otherwise the call becomes a
-    /// no-wait call, and `serve` answers it once the ready tasks are in memory.
+    /// Ends the wait of a lease call. If it is certain that the call can get no task now, answers the call with no task. Otherwise makes
+    /// the call a no-wait call, which `serve` answers as soon as memory knows its tasks, or knows that there are none.
     pub(crate) fn end_wait(&mut self, call: CallId) {
         let Some(queues) = self.dispatch.queues.waiter(call).map(|waiter| Arc::clone(&waiter.queues)) else {
             return;
@@ -87,7 +89,9 @@ impl Delivery<'_> {
         self.look_among(&queues);
     }
 
-    /// Gives the ready tasks to the waiting calls, in the order of the call numbers.
+    /// Gives ready tasks to the waiting calls of each marked queue, in the order of the call numbers, and answers the no-wait calls that
+    /// can get no task. Does nothing while memory does not know which tasks are due. Once the store has failed, refuses all waiting calls
+    /// instead.
     pub(crate) fn serve(&mut self) {
         if let Some(why) = self.ledger.failure().cloned() {
             return self.refuse_waiting(&why);
@@ -130,13 +134,14 @@ impl Delivery<'_> {
         }
     }
 
-    /// Returns the no-wait call that has waited longest on this queue, among those that are to be answered with no task.
+    /// Returns the first no-wait call of this queue, by number, that is to be answered with no task.
     fn first_unserved(&self, name: &QueueName) -> Option<CallId> {
         let mut calls = self.dispatch.queues.no_wait(name);
         calls.find(|(_, waiter)| self.shows_all(&waiter.queues)).map(|(call, _)| call)
     }
 
-    /// Answers a waiting call. Marks the other queues of the call, because a later call may be the first of their lines now and get tasks.
+    /// Answers a waiting call. If the call names several queues, marks those that have tasks in the line or no-wait calls, because another
+    /// call may be the first that waits on them now.
     fn served(&mut self, call: CallId, granted: Vec<Leased>) {
         let waiter = self.dispatch.queues.end_wait(call);
         for name in waiter.iter().filter(|waiter| waiter.queues.len() > 1).flat_map(|w| w.queues.iter()) {
@@ -159,7 +164,7 @@ impl Delivery<'_> {
     }
 
     /// Leases the first `max` ready tasks that may be handed out, or all of these tasks if there are fewer than `max`. Leases fewer tasks,
-    /// or none, if the record of a task has to be fetched first.
+    /// or none, if the record of a task has to be fetched first. Leases none while memory does not know which tasks are due.
     fn grant(&mut self, lease: &LeaseCall) -> Vec<Leased> {
         let LeaseCall { queues, max, lease_ms, worker, wait: _ } = lease;
         let taking = Taking { lease_ms: *lease_ms, worker: worker.as_ref() };
@@ -170,7 +175,7 @@ impl Delivery<'_> {
         }
     }
 
-    /// Leases tasks of one queue. Leases none if some records have to be fetched first, and marks the queue for the prefetch.
+    /// Leases tasks of one queue. If some records have to be fetched first, leases none and marks the queue for the prefetch.
     fn grant_of(&mut self, queue: &QueueName, max: usize, taking: Taking<'_>) -> Vec<Leased> {
         match self.dispatch.choose(self.residence, self.now, queue, max) {
             Choice::These(slots) => self.hand_out(queue, &slots, taking),
@@ -209,7 +214,7 @@ impl Delivery<'_> {
         granted
     }
 
-    /// Leases these tasks, which are in the line of the queue.
+    /// Leases these tasks, which are in the line of the queue, and takes a token for each if the queue has a rate.
     fn hand_out(&mut self, queue: &QueueName, slots: &[Slot], taking: Taking<'_>) -> Vec<Leased> {
         // A queue that hands nothing out needs no prefetch.
         if slots.is_empty() {
@@ -236,7 +241,7 @@ impl Delivery<'_> {
         let no = self.dispatch.leases.take_no();
         if self.residence.task(slot).lease_fence.epoch() != no.epoch() {
             // A worker may hold a token that an earlier epoch issued for this task. This delivery makes that token void. So the new fence
-            // is written to the store, and the delivery waits for its commit.
+            // is written to the store, and the answer waits for the commit of the fence.
             self.residence.record(self.ledger, slot, |task| {
                 task.lease_fence = no;
                 task.lease = None;
@@ -341,7 +346,8 @@ mod tests {
         fn served(&mut self, ms: u64) -> Vec<(u64, Vec<u64>)> {
             self.at(ms).serve();
             let mut out = Vec::new();
-            // The first delivery of a task in an epoch writes a new fence. The delivery leaves once the commit of the fence is durable.
+            // The tasks have no fence of this epoch, so the first delivery of each writes one. The answer leaves once the commit of the
+            // fence is durable.
             self.ledger.commit(Now::at_ms(ms), &mut out);
             if let Some(request) = out.iter().find_map(|effect| match effect {
                 Effect::Request { id, .. } => Some(*id),

@@ -15,7 +15,7 @@ use crate::slot::Slot;
 use crate::task::LeaseNo;
 use crate::time::{Epoch, Now, Timestamp};
 
-/// The worker that has a task, and since when. Both are in memory only: after a restart both are unknown for a lease of an earlier epoch.
+/// The worker that has a task, and since when. Both are in memory only: after a restart, a lease of an earlier epoch has neither.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Holder {
     pub(crate) since: Option<Timestamp>,
@@ -23,11 +23,11 @@ pub(crate) struct Holder {
     pub(crate) worker: Option<Arc<str>>,
 }
 
-/// A lease that begins, or one that goes on after a restart.
+/// A lease that begins, is extended, or goes on after a restart.
 #[derive(Clone, Debug)]
 pub(crate) struct BegunLease {
     pub(crate) no: LeaseNo,
-    /// The instant at which the task became ready.
+    /// The instant at which the task became ready. A restart loses this instant; then the field has the instant at which the lease went on.
     pub(crate) ready_since: Timestamp,
     pub(crate) until: Timestamp,
     pub(crate) holder: Holder,
@@ -83,8 +83,8 @@ impl Leases {
         self.ends.cancel(lease.timer);
     }
 
-    /// Takes out of the wheel the slots of the leases that have run out by now. The caller still has to end each of these leases with
-    /// [`end`](Self::end).
+    /// Takes out of the wheel the slots of the leases that have run out by now. The leases count as running until the caller ends each of
+    /// them with [`end`](Self::end).
     pub(super) fn pop_ended(&mut self, now: Now) -> Vec<Slot> {
         let mut ended: Vec<Slot> = Vec::new();
         self.ends.advance_with(now.mono_tick(), |_, slot| ended.push(slot));
@@ -106,11 +106,12 @@ impl Leases {
 }
 
 impl Dispatch {
-    /// Returns one page of the running leases, in the order of their numbers. Looks at up to `list.max` leases; the page has those of the
-    /// wanted queue and worker.
+    /// Returns one page of the running leases, in the order of their numbers. Looks at up to `list.max` leases, at least 1 and at most
+    /// [`LEASES_PAGE_MAX`]; the page has the leases among them that are of the wanted queue and worker.
     ///
     /// # Errors
-    /// [`Unavailable::Indeterminate`]: the store has failed, and it is unknown whether the last change of a task of the page is durable.
+    /// [`Unavailable::Indeterminate`]: the store has failed, and it is unknown whether the last change of a task that was looked at is
+    /// durable.
     pub(crate) fn page_of_leases(
         &self,
         residence: &Residence,

@@ -36,7 +36,7 @@ impl Dispatch {
     }
 
     /// Whether a worker may extend its lease of this task. True if the task is leased. For a task that is not leased, the worker has a
-    /// token of an earlier epoch, and may go on only if the queue's limits allow one more task in workers' hands.
+    /// token of an earlier epoch, and may go on only if the in-flight limits of the queue allow one more task in workers' hands.
     pub(crate) fn may_go_on(&self, residence: &Residence, slot: Slot) -> bool {
         let entry = residence.get(slot);
         let Some(queue) = self.queues.get(&entry.task.queue) else { return true };
@@ -47,8 +47,8 @@ impl Dispatch {
                 && settings.max_in_flight_per_group.is_none_or(|max| of_group < max)
     }
 
-    /// Returns how many tasks of the group of this task workers have. `None`: the task is not ready, it has no group, or its queue has no
-    /// limit for groups.
+    /// Returns how many tasks of this task's group are in workers' hands. `None`: the task is not ready, it has no group, or its queue has
+    /// no limit for groups.
     pub(crate) fn group_in_flight(&self, residence: &Residence, slot: Slot) -> Option<u64> {
         let entry = residence.get(slot);
         let (group, queue) = (entry.task.group()?, self.queues.get(&entry.task.queue)?);

@@ -98,8 +98,9 @@ impl Line {
         whole.into_iter().chain(stub).min()
     }
 
-    /// Returns the earliest `due_at` of the tasks in the line. The line is ordered by priority, and within one priority by `due_at`. So the
-    /// search looks only at the first task of each priority, for at most [`PRIORITIES_MAX`] priorities, in O(log n) for each.
+    /// Returns the earliest `due_at` of the tasks of the [`PRIORITIES_MAX`] most urgent priorities in the line. The line is ordered by
+    /// priority, and within one priority by `due_at`. So the search looks only at the first task of each of these priorities, in O(log n)
+    /// for each.
     pub(crate) fn oldest_due(&self) -> Option<Timestamp> {
         let mut next = self.first();
         let firsts = std::iter::from_fn(|| {
@@ -137,13 +138,13 @@ impl Line {
         }
     }
 
-    /// Returns the whole tasks that stand in front of the first stub.
+    /// Returns the whole tasks before the first stub, or all whole tasks if the line has no stub.
     pub(crate) fn whole_in_front(&self) -> impl Iterator<Item = &ReadyPlace> {
         let end = self.stubs.first().map(Ordered::key);
         self.whole.iter().take_while(move |place| end.is_none_or(|end| place.key < end))
     }
 
-    /// Whether the first `count` tasks are whole, or all tasks if there are fewer.
+    /// Whether the first `count` tasks of the line are whole, or all its tasks if there are fewer than `count`.
     pub(crate) fn has_whole(&self, count: usize) -> bool {
         self.stubs.first().is_none()
             || self.whole.len() >= count && self.whole_in_front().take(count).count() == count

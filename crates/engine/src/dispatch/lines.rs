@@ -32,7 +32,7 @@ impl Dispatch {
         queue.used = true;
     }
 
-    /// Counts the end of a task that was live or dead. If the queue is empty now, lists keep its name for an hour.
+    /// Counts the end of a task that was live or dead. If the queue is empty now, lists name it for at most another hour.
     pub(crate) fn task_ended(&mut self, ledger: &mut Ledger, task: &Task, outcome: Outcome) {
         let queue = self.queues.open(&task.queue);
         *queue.tasks_like(task) -= 1;
@@ -70,15 +70,14 @@ impl Dispatch {
         ledger.counters_mut().count(&mut queue.figures, Event::Expired);
     }
 
-    /// Notes that a stub of this queue has expired. `in_line`: the stub is in the line. Returns the name of the queue if the stub had not
-    /// expired before.
+    /// Notes that a stub of this queue has expired. `in_line`: the stub is ready, in the line or parked. Returns the name of the queue if
+    /// this was not noted before.
     pub(crate) fn stub_expired(&mut self, no: QueueNo, id: u64, in_line: bool) -> Option<QueueName> {
         let queue = self.queues.numbered_mut(no);
         queue.expired.insert(id, in_line).then(|| queue.name.clone())
     }
 
-    /// Ends the note that a stub has expired, because its record is in memory or will be at once. From then on the task is counted by its
-    /// record.
+    /// Removes the note that the stub of this task has expired, if there is such a note. After this call the task is counted by its record.
     pub(crate) fn end_expired_stub(&mut self, name: &QueueName, id: u64) {
         self.queues.open(name).expired.remove(id);
     }
@@ -88,8 +87,8 @@ impl Dispatch {
         self.queues.get(&task.queue).is_some_and(|queue| queue.has_stub(ReadyKey::of(task), task.group()))
     }
 
-    /// Takes the stub of a ready task out of its line or out of the parked tasks, because the whole task is in memory now. Returns when the
-    /// task became ready.
+    /// Takes the stub of a ready task out of its line or out of the parked tasks, because the whole task is about to be in memory. Returns
+    /// when the task became ready; `None`: the task has no such stub.
     pub(crate) fn take_stub(&mut self, task: &Task) -> Option<Timestamp> {
         let no = self.queues.number(&task.queue)?;
         let stub = self.queues.numbered_mut(no).take_stub(ReadyKey::of(task), task.group())?;
@@ -102,8 +101,9 @@ impl Dispatch {
         self.queues.get(name)?.last_due()
     }
 
-    /// Whether the record of a ready task may leave memory: the task is parked, it stands far back in its line, or the memory budget is
-    /// used up. False while a waiting call may be about to get the task, unless the task is parked.
+    /// Whether the record of a ready task may leave memory: the task is parked, `Bounds::head` whole tasks or a stub are before it in its
+    /// line, or the tasks in memory take more than the budget. Unless the task is parked, this is false while a call waits on the queue and
+    /// the queue may hand out a task now.
     pub(crate) fn is_behind_head(&self, residence: &Residence, slot: Slot, now: Now) -> bool {
         let task = residence.task(slot);
         let Some(queue) = self.queues.get(&task.queue) else { return false };
@@ -111,7 +111,7 @@ impl Dispatch {
         if queue.is_parked(place, task.group()) {
             return true;
         }
-        // A waiting call is about to get the task, unless the queue may hand out no task now.
+        // A waiting call may be about to get the task.
         if !queue.waiters.is_empty() && queue.allowance(now) > 0 {
             return false;
         }
@@ -166,14 +166,15 @@ impl Dispatch {
         }
     }
 
-    /// Takes a whole task out of its line or out of the parked tasks. Then one parked task of its group comes back into the line.
+    /// Takes a whole task out of its line or out of the parked tasks. Then one parked task of its group, if there is one, comes back into
+    /// the line.
     pub(crate) fn leave(&mut self, task: &Task, slot: Slot) {
         let queue = self.queues.open(&task.queue);
         queue.leave(ReadyPlace::of(task, slot), task.group());
         make_way(queue, &mut self.to_serve, task);
     }
 
-    /// Ends the lease of a task. Then one parked task of its group comes back into the line.
+    /// Ends the lease of a task. Then one parked task of its group, if there is one, comes back into the line.
     pub(crate) fn end_lease(&mut self, task: &Task, lease: &RunningLease) {
         self.leases.end(lease);
         let queue = self.queues.open(&task.queue);
@@ -181,8 +182,8 @@ impl Dispatch {
         make_way(queue, &mut self.to_serve, task);
     }
 
-    /// Takes a task out of its line for a worker, and counts the delivery. No parked task of its group comes back, because the worker has
-    /// the task.
+    /// Takes a ready task out of its line or out of the parked tasks, for a worker, and counts the delivery. No parked task of its group
+    /// comes back, because the worker has the task.
     pub(super) fn leave_for_worker(&mut self, ledger: &mut Ledger, task: &Task, slot: Slot) {
         let queue = self.queues.open(&task.queue);
         queue.leave(ReadyPlace::of(task, slot), task.group());

@@ -1,4 +1,4 @@
-//! The prefetch: fetches the records of ready tasks that are stubs, before a lease needs these records.
+//! The prefetch: fetches the records of ready tasks that are stubs, for the lease call that waits first and for the calls after it.
 
 use super::Dispatch;
 use super::ready::ReadyKey;
@@ -16,8 +16,8 @@ pub(crate) struct Fetch {
 }
 
 impl Dispatch {
-    /// Runs after a grant. Marks the queue for the prefetch if too few tasks at the head of its line are whole, so that the next leases
-    /// find whole tasks. Marks no queue while memory is short.
+    /// Runs after tasks were handed out. Marks the queue for the prefetch unless the first tasks of its line, half of `Bounds::head`, are
+    /// whole, so that the next leases find whole tasks. Marks no queue while memory is short.
     pub(super) fn fetch_ahead(&mut self, residence: &Residence, name: &QueueName) {
         let head = self.bounds.head / 2;
         let is_low = residence.has_ready_stubs()
@@ -27,8 +27,9 @@ impl Dispatch {
         }
     }
 
-    /// Takes the marked queues, and returns the records to fetch for them: the records that the first waiting call of each queue needs, and
-    /// the records at the head of the line for the next call. While memory is short, the records for the next call are left out.
+    /// Takes the marked queues, and returns the records to fetch for them: for each queue, the records of the stubs among the first tasks
+    /// of its line. The first tasks are those that the first waiting call asks for, or `Bounds::head` tasks if that is more and memory is
+    /// not short. Bounds limit the number and the size of the records of one queue. Records that are being fetched are left out.
     pub(crate) fn prefetch(&mut self, residence: &Residence) -> Vec<Fetch> {
         let (fetched, fetched_bytes) = (self.bounds.fetched, self.bounds.fetched_bytes);
         let mut all = Vec::new();
@@ -56,8 +57,8 @@ impl Dispatch {
         all
     }
 
-    /// Ends the fetch of a record, which came or could not be fetched. Returns whether the queue still needs the record: the queue that
-    /// asked still exists, and its line still has the stub.
+    /// Notes that the fetch of a record has ended, with or without the record. Returns whether the record is still needed: the queue has
+    /// noted this fetch, and its line still has the stub.
     pub(crate) fn fetched(&mut self, fetch: Fetch) -> bool {
         self.queues.find_numbered(fetch.queue).is_some_and(|queue| {
             queue.fetching.remove(&fetch.key) && queue.line.stubs().get(fetch.key).is_some()

@@ -14,14 +14,14 @@ use crate::settings::QueueRecord;
 use crate::task::Task;
 use crate::time::{Now, Timestamp};
 
-/// Lists name an empty queue for this long (ms), so that an operator who looks within an hour still finds it.
+/// Lists name an empty queue for at most this time (ms), so that an operator who looks within an hour still finds it.
 const LISTED_MS: u64 = 3_600_000;
 
 /// A queue.
 #[derive(Debug)]
 pub(crate) struct Queue {
     pub(super) name: QueueName,
-    /// The ready tasks without the parked ones. A task is parked while its group has as many tasks in workers' hands as the settings allow.
+    /// The ready tasks without the parked ones. See [`InGroup::parked`].
     pub(super) line: Line,
     /// The groups that have tasks in workers' hands or parked tasks.
     pub(super) groups: BTreeMap<Group, InGroup>,
@@ -41,14 +41,14 @@ pub(crate) struct Queue {
     /// Tasks that were given up and are not forgotten.
     pub(super) dead: u64,
     pub(super) expired: Expired,
-    /// How many clients of beanstalkd use the queue.
+    /// How many beanstalkd clients use the queue.
     pub(super) users: u64,
-    /// Whether the queue has had a task or settings since it was last found empty. If so, lists name the queue until an hour after it is
+    /// Whether the queue got a task or a record since it was last found empty. If so, lists name the queue for up to an hour once it is
     /// empty again.
     pub(super) used: bool,
     /// When the queue was last found empty after it had been used. `None`: never, or that moment is forgotten.
     pub(super) emptied: Option<Emptied>,
-    /// The totals of the queue since it came into use.
+    /// The totals of the queue since it last came into use.
     pub(super) totals: QueueTotals,
     /// The figures of the queue since it appeared.
     pub(super) figures: QueueFigures,
@@ -81,21 +81,23 @@ pub(crate) struct InGroup {
     /// How many tasks of the group are in workers' hands.
     pub(crate) leased: u64,
     /// The parked tasks. A choice parks a task when its group already has as many tasks as the settings allow, in workers' hands or earlier
-    /// in the same choice. Whenever one of these earlier tasks leaves its worker or the line, one parked task comes back into the line. So
-    /// a parked task always waits for some other task of its group.
+    /// in the same choice. Whenever a task of the group leaves its worker, or stops being ready without going to a worker, one parked task
+    /// comes back into the line. So a parked task always waits for some other task of its group.
     pub(crate) parked: Line,
 }
 
 /// The stubs that have expired. Each counts as dead, though its record in the store does not have the death yet.
 #[derive(Debug, Default)]
 pub(crate) struct Expired {
-    /// The stubs by id. `true`: the stub is in the line. `false`: its task waits for the next instant of its timeline.
+    /// The stubs by id. `true`: the stub is ready, in the line or parked. `false`: its task is not due, for example because it waits for
+    /// the next instant of its timeline.
     stubs: BTreeMap<u64, bool>,
     in_line: u64,
 }
 
 impl Expired {
-    /// Notes that a stub has expired, and whether the stub is in the line. Returns whether the stub had not expired before.
+    /// Notes that a stub has expired, and whether the stub is ready (`in_line`). Returns whether the stub was not among the expired ones
+    /// before.
     pub(crate) fn insert(&mut self, id: u64, in_line: bool) -> bool {
         let was = self.stubs.insert(id, in_line);
         self.in_line += u64::from(in_line);
@@ -110,7 +112,7 @@ impl Expired {
         }
     }
 
-    /// Removes a stub, because its record is in memory or will be at once.
+    /// Removes a stub, if it is one of the expired ones.
     pub(crate) fn remove(&mut self, id: u64) {
         let was = self.stubs.remove(&id);
         self.in_line -= u64::from(was == Some(true));
@@ -168,24 +170,24 @@ impl Queue {
         }
     }
 
-    /// Whether the queue has no task, no settings, and no call that waits on it.
+    /// Whether the queue has no task, no record other than the default, and no call that waits on it.
     pub(crate) fn is_empty(&self) -> bool {
         let empty = self.live == 0 && self.dead == 0 && self.expired.is_empty();
         empty && self.waiters.is_empty() && self.record.is_default()
     }
 
-    /// Whether the queue is in use: it is not empty, or a client of beanstalkd uses it.
+    /// Whether the queue is in use: it is not empty, or a beanstalkd client uses it.
     pub(crate) fn is_in_use(&self) -> bool {
         !self.is_empty() || self.users > 0
     }
 
-    /// Whether a list of queues names this one: the queue is not empty, or became empty within the last hour.
+    /// Whether a list of queues names this one: the queue is not empty, or was emptied within the last hour.
     pub(crate) fn is_listed(&self, now: Now) -> bool {
         !self.is_empty() || self.emptied.is_some_and(|emptied| emptied.is_recent(now.mono_tick()))
     }
 
     pub(crate) fn counts(&self, now: Now) -> QueueCounts {
-        // An expired task counts as dead, even while its record in the store does not have the death yet.
+        // An expired stub counts as dead, though its record in the store does not have the death yet.
         let expired = self.expired.len();
         let ready = (self.ready_len() as u64).saturating_sub(self.expired.in_line);
         QueueCounts {
@@ -214,7 +216,7 @@ impl Queue {
         self.line.urgent() + parked.sum::<usize>()
     }
 
-    /// Returns the earliest `due_at` of the ready tasks. `None`: no task is ready.
+    /// Returns the earliest `due_at` of the ready tasks, among those that [`Line::oldest_due`] looks at. `None`: no task is ready.
     fn oldest_due(&self) -> Option<Timestamp> {
         let parked = self.groups.values().filter_map(|group| group.parked.oldest_due());
         parked.chain(self.line.oldest_due()).min()
@@ -237,8 +239,8 @@ impl Queue {
         self.line.insert_stub(stub);
     }
 
-    /// Moves `due_until` to `due_at` if `due_at` is later. The last task of the line need not be due last, because the line is ordered by
-    /// priority first.
+    /// Prepares for a task that is about to join: moves `due_until` to the task's `due_at` if `due_at` is later or no task is ready. The
+    /// last task of the line need not be due last, because the line is ordered by priority first.
     fn reach(&mut self, due_at: Timestamp) {
         self.due_until = if self.ready_len() == 0 { due_at } else { self.due_until.max(due_at) };
     }
@@ -271,7 +273,7 @@ impl Queue {
             || group.is_some_and(|group| group.parked.stubs().get(key).is_some())
     }
 
-    /// Whether a whole task is parked.
+    /// Whether this whole task is parked in its group.
     pub(crate) fn is_parked(&self, place: ReadyPlace, group: Option<&Group>) -> bool {
         let group = group.and_then(|group| self.groups.get(group));
         group.is_some_and(|group| group.parked.whole().contains(&place))
@@ -283,8 +285,8 @@ impl Queue {
         self.parked += 1;
     }
 
-    /// Makes way after a task has left the line or its worker: if the task has a group, one parked task of the group comes back into the
-    /// line. Returns whether calls wait and the line has tasks.
+    /// Makes way after a task has left the line or its worker: one parked task of its group, if there is one, comes back into the line.
+    /// Returns whether calls wait and the line has tasks.
     pub(crate) fn make_way(&mut self, group: Option<&Group>) -> bool {
         if let Some(group) = group {
             self.unpark_one(group);

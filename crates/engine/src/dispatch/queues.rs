@@ -13,12 +13,12 @@ use crate::queue_view::{QueuePage, QueueTotals};
 use crate::slot::QueueNo;
 use crate::time::Now;
 
-/// The engine forgets at most this many empty queues in a step. So the other queues are not held up when very many queues were emptied at
-/// one time.
+/// In one step the engine forgets at most this many queues because their hour is over. So the other queues are not held up when very many
+/// queues were emptied at one time.
 const FORGOTTEN_MAX: usize = 64;
 
-/// All queues that have a live or a dead task, a waiting call, a user, or a record of their owner. Queues that had a task or a record
-/// within the last hour are also kept. A queue appears on its first use.
+/// All queues that have a live or a dead task, a waiting call, a beanstalkd client, or a record other than the default. Queues that were
+/// emptied within the last hour are also kept, up to `empty_max` of them. A queue appears on its first use.
 #[derive(Debug, Default)]
 pub(crate) struct Queues {
     by_name: BTreeMap<QueueName, QueueNo>,
@@ -30,7 +30,7 @@ pub(crate) struct Queues {
     appeared: u64,
     queues: Vec<Option<Queue>>,
     free: Vec<QueueNo>,
-    /// The queues that have an `emptied`, by the number of the `emptied`, the earliest first. Some of these queues have tasks again.
+    /// The queues that have an `emptied`, by the number of the `emptied`, the earliest first. Some of these queues may have tasks again.
     emptied: BTreeMap<u64, QueueNo>,
     /// The last number that was given to an `emptied`.
     emptied_last: u64,
@@ -38,7 +38,7 @@ pub(crate) struct Queues {
     now_ms: u64,
     /// The lease calls that wait.
     waiting: BTreeMap<CallId, LeaseCall>,
-    /// How many empty queues stay in lists at most. When there are more, the queue that was emptied first is forgotten.
+    /// The largest number of queues in `emptied`. When there are more, the queue that was emptied first is taken out.
     empty_max: usize,
 }
 
@@ -95,7 +95,8 @@ impl Queues {
         no
     }
 
-    /// Removes the queue if it is empty. If the queue was used, lists name it for an hour before. A queue that a client still uses is kept.
+    /// If the queue is empty and was used, notes the time, so that lists name the queue for another hour. Removes the queue if it is empty,
+    /// lists need not name it, and no beanstalkd client uses it.
     pub(super) fn tidy(&mut self, name: &QueueName) {
         let Some(&no) = self.by_name.get(name) else { return };
         let (now_ms, number) = (self.now_ms, self.emptied_last + 1);
@@ -117,7 +118,8 @@ impl Queues {
         self.end_if_unused(no);
     }
 
-    /// Notes the time, and forgets the queues that were emptied an hour ago, at most [`FORGOTTEN_MAX`] of them.
+    /// Notes the time. Then takes up to [`FORGOTTEN_MAX`] queues that were emptied an hour ago or earlier out of `emptied`, and ends those
+    /// that are not in use again.
     pub(super) fn pass_time(&mut self, now: Now) {
         self.now_ms = now.mono_tick();
         for _ in 0..FORGOTTEN_MAX {
@@ -129,7 +131,7 @@ impl Queues {
         }
     }
 
-    /// Takes the queue that was emptied first out of the lists. Ends the queue, unless it is in use again.
+    /// Takes the queue that was emptied first out of `emptied`. Ends the queue, unless it is in use again.
     fn forget_earliest(&mut self) {
         if let Some((_, no)) = self.emptied.pop_first() {
             self.numbered_mut(no).emptied = None;
@@ -137,7 +139,8 @@ impl Queues {
         }
     }
 
-    /// Takes a deleted queue out of all lists. Ends the queue, unless a call waits for its tasks or a client uses it.
+    /// Takes a deleted queue out of `emptied`, so that lists name it no longer, unless a call waits on it. Ends the queue, unless a call
+    /// waits for its tasks or a beanstalkd client uses it.
     pub(super) fn forget(&mut self, name: &QueueName) {
         let Some(&no) = self.by_name.get(name) else { return };
         let queue = self.numbered_mut(no);
@@ -165,7 +168,8 @@ impl Queues {
         self.remember(&name, &totals);
     }
 
-    /// Adds the totals of a queue that has ended to the totals of its namespace. Forgets the namespace if it has no queue any more.
+    /// Adds the totals of a queue that has ended to the totals of its namespace. Forgets the namespace if it has no queue any more. Does
+    /// nothing for a queue without a namespace.
     fn remember(&mut self, ended: &QueueName, totals: &QueueTotals) {
         let name = ended.as_str();
         let Some(ends) = name.find('/') else { return };
@@ -200,12 +204,12 @@ impl Queues {
         self.get(name).is_some_and(|queue| !queue.line.is_empty())
     }
 
-    /// Returns one page of the queues, in the order of their names. Looks at up to `list.max` queues, and leaves out those that
-    /// `list.which` does not want. So a page can have fewer than `list.max` queues though more pages follow.
+    /// Returns one page of the queues, in the order of their names. Looks at up to `list.max` queues whose names begin with `list.prefix`,
+    /// and leaves out those that `list.which` does not want. So a page can have fewer than `list.max` queues though more pages follow.
     pub(crate) fn page(&self, now: Now, list: &ListQueues) -> QueuePage {
         let ListQueues { which, prefix, after, max } = list;
-        // The prefix may be no valid name, so it is compared as text. All names that begin with the prefix stand at the prefix or behind
-        // it.
+        // The prefix may be no valid name, so it is compared as text. In the order of texts, all names that begin with the prefix are at
+        // the prefix or behind it.
         let from: Bound<&str> = match after {
             Some(after) if after.as_str() >= &**prefix => Bound::Excluded(after.as_str()),
             _ => Bound::Included(prefix),
@@ -237,7 +241,7 @@ impl Queues {
         self.waiting.insert(call, waiter);
     }
 
-    /// Ends the wait of the call that has waited longest. Returns the call and what it asked for.
+    /// Ends the wait of the waiting call with the lowest number. Returns the call and what it asked for; `None`: no call waits.
     pub(super) fn pop_waiting(&mut self) -> Option<(CallId, LeaseCall)> {
         let call = *self.waiting.first_key_value()?.0;
         self.end_wait(call).map(|lease| (call, lease))
@@ -263,13 +267,13 @@ impl Queues {
         self.waiting.get(&call)
     }
 
-    /// Returns the call that has waited longest on this queue.
+    /// Returns the call with the lowest number that waits on this queue.
     pub(super) fn first_waiter(&self, name: &QueueName) -> Option<(CallId, &LeaseCall)> {
         let call = *self.get(name)?.waiters.first()?;
         Some((call, &self.waiting[&call]))
     }
 
-    /// Makes a waiting call a no-wait call: from now on the call waits only until memory has the tasks that are ready.
+    /// Makes a waiting call a no-wait call, which waits only until it gets tasks or it is certain that there are none for it.
     pub(super) fn hurry(&mut self, call: CallId) {
         let Some(waiter) = self.waiting.get_mut(&call).filter(|waiter| waiter.wait) else { return };
         waiter.wait = false;

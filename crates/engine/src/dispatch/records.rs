@@ -21,8 +21,8 @@ const RECORDS_MAX: usize = 100_000;
 const RECORD_BYTES: u64 = 512;
 
 impl Dispatch {
-    /// Takes over the record of a queue from the store, when the engine starts. The store does not have the tokens that were left, so the
-    /// rate begins with none.
+    /// Takes over the record of a queue from the store, when the engine starts. The store does not know how many tokens were left, so a
+    /// queue with a rate begins with no token.
     pub(crate) fn restore_record(&mut self, name: &QueueName, record: &QueueRecord, now: Now) {
         self.records += 1;
         let queue = self.queues.open(name);
@@ -89,8 +89,8 @@ impl Dispatch {
         Ok(())
     }
 
-    /// Deletes a queue that has no task and no schedule. The engine counts both in the same step, so no task can be added between the count
-    /// and the delete.
+    /// Deletes a queue, if it has no task and no schedule. The engine counts both in the same step, so no task can be added between the
+    /// count and the delete.
     fn delete_queue(
         &mut self,
         ledger: &mut Ledger,
@@ -114,7 +114,8 @@ impl Dispatch {
         Ok(())
     }
 
-    /// Ends the pauses that are over. Calls that wait on these queues get the ready tasks. A queue that had only its pause is removed.
+    /// Ends the pauses that are over. Marks the queues on which calls wait, so that these calls get tasks. Tidies each queue, because it
+    /// may have had nothing but its pause.
     pub(crate) fn end_pauses(&mut self, ledger: &mut Ledger, now: Now) {
         while ledger.takes_changes()
             && let Some(name) = self.pause_ends.pop(now.wall)
@@ -136,8 +137,8 @@ impl Dispatch {
         }
         let rate = record.settings.rate;
         if queue.bucket.map(|bucket| bucket.rate()) != rate {
-            // Deliveries under the old rate still count against the new rate, so that a change of the rate causes no burst. A queue that
-            // had no rate before begins with a full bucket.
+            // The tokens that were left under the old rate stay, up to the new burst, so that a change of the rate causes no burst. A queue
+            // that had no rate before begins with a full bucket.
             let tokens = queue.bucket.map(|before| before.tokens(now.mono_ns));
             queue.bucket = rate.map(|rate| Bucket::holding(rate, tokens.unwrap_or(rate.burst), now.mono_ns));
         }
@@ -172,7 +173,7 @@ impl Dispatch {
         }
     }
 
-    /// Checks that the last change of a queue's record is not in doubt: the change is durable, or the store has not failed.
+    /// Checks that the last change of any queue's record is not in doubt: the change is durable, or the store has not failed.
     ///
     /// # Errors
     /// [`Unavailable::Indeterminate`]: the store has failed, and it is unknown whether that change is durable.

@@ -1,4 +1,4 @@
-//! The questions that a driver asks an engine between turns.
+//! The questions that a driver asks an engine.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use crate::ledger::{ROOM_MIN, RoomPace};
 use crate::ownership::Ownership;
 
 impl Engine {
-    /// Returns the next instants at which time alone changes something, one for each of the two clocks.
+    /// Returns the next instants at which time alone may change something, one for each of the two clocks.
     #[must_use]
     pub fn next_wake(&self) -> NextWake {
-        // Once the engine takes no changes, the end of a pause and the expiry of a task do not wake it.
+        // Once the engine takes no changes, no end of a pause, no expiry and no schedule wakes it.
         let writes = self.ledger.takes_changes();
         let wall = [
             self.residence.next_wake(writes),
@@ -21,15 +21,16 @@ impl Engine {
         NextWake { wall: wall.into_iter().flatten().min(), mono_ms: self.dispatch.next_wake_ms() }
     }
 
-    /// Whether all tasks inside the horizon are in memory, as far as the budget reaches. After a start, until this is so, some due tasks
-    /// are not ready yet.
+    /// Whether the first scan after the start has ended, so that memory got all tasks inside the horizon, as far as the budget reached.
+    /// Until the scan has ended, some due tasks may not be ready yet.
     #[must_use]
     pub fn is_loaded(&self) -> bool {
         self.residence.is_loaded()
     }
 
-    /// Whether nothing is under way: every call except the waiting lease calls is answered, and every applied change is durable. Once the
-    /// store has failed, changes that are not durable do not matter any more.
+    /// Whether nothing is under way: every call except the waiting lease calls is answered, no question to the store or the driver is open,
+    /// and every applied change is durable. Once the store has failed, changes that are not durable do not count. Without room, records
+    /// that wait to be fetched for expired stubs do not count.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         let has_room = self.ledger.room_left() >= ROOM_MIN;
@@ -45,13 +46,13 @@ impl Engine {
         self.ledger.ownership()
     }
 
-    /// Returns how many tasks have become ready since the start because their instant came.
+    /// Returns how often a task has become ready since the start because its instant came.
     #[must_use]
     pub fn fired_total(&self) -> u64 {
         self.ledger.counters().fired_total
     }
 
-    /// Returns why the engine makes no changes any more. `None`: the engine makes changes.
+    /// Returns why the store has failed. Since the failure the engine makes no changes. `None`: the store has not failed.
     #[must_use]
     pub fn failure(&self) -> Option<Arc<str>> {
         self.ledger.failure().cloned()
@@ -70,8 +71,8 @@ impl Engine {
         self.residence.stubs()
     }
 
-    /// Returns how many bytes the tasks in memory take (about): the whole tasks, 64 bytes for each stub, and 48 bytes for each task that
-    /// can expire.
+    /// Returns how many bytes the tasks in memory take (about): the whole tasks, 64 bytes for each stub, and 48 bytes for each expiry that
+    /// is watched.
     #[must_use]
     pub fn near_bytes(&self) -> u64 {
         self.residence.bytes()
@@ -83,14 +84,15 @@ impl Engine {
         self.ledger.shortage()
     }
 
-    /// Returns how often the driver has to give [`Input::LookForRoom`](crate::Input::LookForRoom). Without this input the engine does not
-    /// learn that the store has space again. `None`: there is enough room, or the engine is stopping or takes no changes any more.
+    /// Returns how often the driver has to give [`Input::LookForRoom`](crate::Input::LookForRoom). Without this input, an engine that
+    /// commits nothing may not learn that the store has space again. `None`: there is enough room, or the engine is stopping or takes no
+    /// changes any more.
     #[must_use]
     pub fn room_pace(&self) -> Option<RoomPace> {
         self.ledger.room_pace()
     }
 
-    /// Returns by how many bytes tasks may still grow, according to the last report of the store.
+    /// Returns by how many bytes tasks may still grow: the last report of the store, minus the growth that is not in this report yet.
     #[must_use]
     pub fn room(&self) -> u64 {
         self.ledger.room_left()

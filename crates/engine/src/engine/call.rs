@@ -84,7 +84,7 @@ impl Engine {
         }
     }
 
-    /// Decides each token of a call. If a task is not whole in memory, its token is decided after a look-up.
+    /// Decides each token of a call: at once if its task is whole in memory or the token is not genuine, else after a look-up.
     fn tokens_called(&mut self, now: Now, call: CallId, queue: QueueName, tokens: &[Token], verb: Verb) {
         let answers = vec![TokenAnswer::Expired; tokens.len()];
         let mut pending = TokenCall { verb, queue, answers, looked_up: Vec::new() };

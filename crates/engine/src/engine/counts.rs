@@ -38,7 +38,7 @@ impl Engine {
     fn stats(&self, now: Now, list: &ListQueues) -> Stats {
         let queues = self.dispatch.queues();
         let page = queues.page(now, list);
-        // There may be as many namespaces as queues. So `gone` comes with the last page only.
+        // There may be as many namespaces as queues. So only the last page has `gone`.
         let gone = if page.next.is_none() { queues.gone().clone() } else { BTreeMap::new() };
         Stats {
             page,

@@ -22,8 +22,8 @@ impl Engine {
         }
     }
 
-    /// Runs a command on a key that is in memory or was looked up in the store. `gone`: how the last task of the key ended, if the look-up
-    /// found that.
+    /// Runs a command on a key that is in memory, was looked up in the store, or needs no look-up. `gone`: how the last task of the key
+    /// ended, if the look-up found that.
     pub(super) fn run(&mut self, now: Now, call: CallId, command: Keyed, gone: Option<&Ended>) {
         let mut tasks = self.tasks(now);
         let answer = match command {
@@ -55,7 +55,7 @@ impl Engine {
     /// the task, because no other live task may have this key. `knows_key`: memory has the key, or a look-up found no live task on the key.
     pub(super) fn identified(&mut self, now: Now, call: CallId, command: Identified, knows_key: bool) {
         let Some(slot) = self.residence.by_id(command.id()) else {
-            // The task is not in memory, or was evicted while its key was looked up.
+            // The task is not whole in memory, or was evicted while its key was looked up.
             return self.reads.want(Purpose::Id(call, command));
         };
         let entry = self.residence.get(slot);
@@ -69,7 +69,7 @@ impl Engine {
     /// Looks at every schedule that changed in this step, and makes the tasks of the instants that have come.
     pub(super) fn make_occurrences(&mut self, now: Now) {
         loop {
-            // An engine that stops looks at no schedule. But the instants that this input has already brought still become tasks.
+            // An engine that is stopping looks at no schedule. But the instants that already wait for their tasks still get them.
             self.make_waiting(now);
             if !self.recurrence.go_on(&self.ledger) {
                 return;
@@ -77,8 +77,8 @@ impl Engine {
         }
     }
 
-    /// Makes the tasks of the instants that wait for a task. Instants that have come by now are handled before the input of this step, as
-    /// are all due tasks.
+    /// Makes the tasks of the instants that wait for a task: at once, or after a look-up of the task's key. [`step`](Self::step) calls this
+    /// function before it applies its input, too, so that instants that have come by then get their tasks first.
     pub(super) fn make_waiting(&mut self, now: Now) {
         while let Some((schedule, at)) = self.recurrence.pop_to_make() {
             let key = occurrence_key(&schedule.1, at);

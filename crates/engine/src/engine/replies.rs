@@ -44,7 +44,7 @@ impl Engine {
     }
 
     /// Handles a request that the store failed to do. If the request is the commit in flight, the engine fails at once. If the request is a
-    /// read, the engine fails after the commit in flight, and the calls that waited for the read are refused.
+    /// read, the engine fails after the commit in flight, or at once if there is none, and the calls that waited for the read are refused.
     fn request_failed(&mut self, now: Now, request: RequestId, why: &str) {
         if self.ledger.is_in_flight(request) {
             return self.ledger.fail(why);
@@ -65,7 +65,8 @@ impl Engine {
         self.end_read(now, request);
     }
 
-    /// Ends a read after all of its results are used. Evicts the entries that only this read kept in memory.
+    /// Ends a read: all of its results are used, or the store has failed. Evicts the pinned entries whose reads are all over, if nothing
+    /// else needs them.
     fn end_read(&mut self, now: Now, request: RequestId) {
         self.residence.end_read(request);
         self.tasks(now).evict_unpinned();
@@ -94,8 +95,8 @@ impl Engine {
         self.tasks(now).evict_unpinned();
     }
 
-    /// Takes the tasks of a page into memory, up to the first task that need not be in memory. Returns whether all tasks of the page stay
-    /// in memory, so that the scan goes on.
+    /// Takes the tasks of a page into memory, until a task need not be in memory; the scan ends before this task. Returns whether all tasks
+    /// of the page went into memory, so that the scan goes on.
     fn load_page(&mut self, now: Now, page: Page) -> bool {
         let mut tasks = self.tasks(now);
         page.tasks.into_iter().all(|task| {
@@ -111,8 +112,8 @@ impl Engine {
 
     /// Gives each result of a look-up to the call or the part that asked for the result.
     fn looked_up(&mut self, now: Now, request: RequestId, found: Vec<Found>) {
-        // The read stays under way until all results are used. Otherwise the first result could evict an entry that is newer than the last
-        // result. The last result would then bring the older record of this task into memory.
+        // The read stays under way until all results are used. Otherwise an entry could be evicted whose record is newer than a result that
+        // is still to be used. That result would then bring the older record into memory.
         let (questions, purposes) = self.reads.take_looked_up(request).expect("a look-up is answered once");
         assert_eq!(questions, found.len(), "one find for each question");
         let mut found = found.into_iter();
@@ -143,7 +144,7 @@ impl Engine {
     }
 
     /// Ends a look-up that the store failed to answer; the engine has failed or is about to. The calls that waited for the look-up had no
-    /// effect. One exception: other tokens of such a call may have been decided before.
+    /// effect. One exception: of a call with several tokens, some may have been decided before.
     fn look_up_failed(&mut self, now: Now, purposes: Vec<Purpose>, why: &Arc<str>) {
         let read_only = || Unavailable::ReadOnly { why: Arc::clone(why) };
         for purpose in purposes {

@@ -39,7 +39,7 @@ impl CommitBarrier {
         }
     }
 
-    /// Takes all answers that wait for a commit, once no commit will come any more.
+    /// Takes out all answers that [`hold`](Self::hold) added and that have not left, because no commit will follow any more.
     pub(super) fn take_all(&mut self) -> impl Iterator<Item = (CallId, Answer)> + use<> {
         core::mem::take(&mut self.waiting).into_iter().map(|(_, call, answer)| (call, answer))
     }

@@ -31,7 +31,7 @@ impl SealedBatch {
     }
 }
 
-/// Where the effect on a task stands: the number of a batch, and the index of the effect in the batch.
+/// The place of an effect on a task: the number of a batch, and the index of the effect in the batch.
 pub(crate) type BatchSlot = (u64, u32);
 
 /// Collects changes into batches. A batch has at most one effect on each task.
@@ -47,7 +47,7 @@ pub(super) struct WriteBatch {
     growth: u64,
     note_time: bool,
     sealed: VecDeque<SealedBatch>,
-    /// The growth of all sealed batches that were not handed to the store (bytes).
+    /// The growth of all sealed batches that were not handed to the store yet (bytes).
     growth_sealed: u64,
     /// The batch is full at this many effects, or at this many bytes.
     effects_max: usize,
@@ -59,13 +59,13 @@ impl WriteBatch {
         Self { effects_max: bounds.batch_effects, bytes_max: bounds.batch_bytes, ..Self::default() }
     }
 
-    /// Whether an effect stands in a sealed batch.
+    /// Whether the batch of this effect is sealed. The batch may be durable by now.
     pub(super) fn is_sealed(&self, (number, _): BatchSlot) -> bool {
         number < self.number
     }
 
-    /// Adds the effect on the task in `slot`. If `batch_slot` is in the current batch, the new effect replaces the effect that stands
-    /// there. Returns where the new effect stands.
+    /// Adds the effect on the task in `slot`. `batch_slot`: the place of the last effect on this task. If that place is in the current
+    /// batch, the new effect replaces the last one. Returns the place of the new effect.
     pub(super) fn push(
         &mut self,
         slot: Slot,
@@ -118,7 +118,7 @@ impl WriteBatch {
         self.growth += bytes;
     }
 
-    /// Returns the growth of all batches that were not handed to the store (bytes).
+    /// Returns the growth of the current batch and of the sealed batches that were not handed to the store yet (bytes).
     pub(super) fn growth(&self) -> u64 {
         self.growth + self.growth_sealed
     }
@@ -133,7 +133,7 @@ impl WriteBatch {
         effects.is_empty() && state.is_none() && rules.is_empty() && !self.note_time
     }
 
-    /// Seals the batch, and begins a new one. `seq`: the last change in the batch. Does nothing if the batch is empty.
+    /// Seals the batch, and begins a new one. `seq`: the seq of the last change in the batch. Does nothing if the batch is empty.
     pub(super) fn seal(&mut self, seq: Seq) {
         if self.is_empty() {
             return;
@@ -199,7 +199,8 @@ pub(crate) fn schedule_bytes(id: &ScheduleId, record: &ScheduleRecord) -> u64 {
     (FIXED_BYTES + texts) as u64
 }
 
-/// Returns how much the record of a task adds to the store (bytes, about). `body_known`: the store already has the body.
+/// Returns how much the record of a task adds to the store (bytes, about). `body_known`: the store has the body, or an earlier batch brings
+/// it.
 pub(crate) fn task_bytes(task: &Task, body_known: bool) -> u64 {
     let body = if body_known { 0 } else { body_bytes(&task.body) };
     let extra = task.extra.as_ref().map_or(0, |extra| 96 + extra.text_bytes());

@@ -24,8 +24,8 @@ impl Ledger {
         self.batch.seal(self.applied);
     }
 
-    /// Sends the oldest sealed batch to the store, unless a commit is in flight. Seals the current batch before. With nothing to commit,
-    /// sends an empty batch if the store is to be asked for its room.
+    /// Seals the current batch, and sends the oldest sealed batch to the store. Does nothing while a commit is in flight, or once the
+    /// engine takes no changes. With nothing to commit, sends an empty batch if the store is to be asked for its room.
     pub(crate) fn commit(&mut self, now: Now, out: &mut Vec<Effect>) {
         if self.in_flight.is_some() || !self.takes_changes() {
             return;
@@ -78,16 +78,16 @@ impl Ledger {
         }
     }
 
-    /// Fails the ledger, because the store failed by itself. While a commit is in flight, does nothing: the reply to the commit comes
-    /// first, and tells that the store failed.
+    /// Fails the ledger, because the store failed by itself. While a commit is in flight, does nothing, because the reply to the commit
+    /// says whether the commit is durable.
     pub(crate) fn store_failed(&mut self, why: &str) {
         if self.in_flight.is_none() {
             self.fail(why);
         }
     }
 
-    /// Fails the ledger: the store takes no commit any more, and the engine changes nothing from now on. Each answer that waits for a
-    /// commit is replaced by [`Unavailable::Indeterminate`], because its outcome is unknown.
+    /// Fails the ledger: the store takes no commit any more, and the engine makes no more changes. Does nothing if the ledger has failed
+    /// before. Each answer that waits for a commit is replaced by [`Unavailable::Indeterminate`], because its outcome is unknown.
     pub(crate) fn fail(&mut self, why: &str) {
         if self.failed.is_some() {
             return;

@@ -1,13 +1,13 @@
-//! [`OwnIds`]: the ids of the shard's own tasks. Keeps which id comes next, and which ids may be in use as keys of owners.
+//! [`OwnIds`]: which id the shard gives out next, and which ids may have a decimal form that an owner chose as a key.
 
 use super::Ledger;
 use crate::name::Key;
 use crate::shard::ShardId;
 use crate::state::EngineState;
 
-/// If a shard keeps ids of another store, its own ids begin at a multiple of this number. So a stored counter that is such a multiple means
-/// that the shard has given out none of its own ids since the other ids were laid aside, also after a restart. In all other cases the
-/// counter is never a multiple of this number.
+/// If a shard keeps ids of another store, its own ids begin at a multiple of this number, or just behind it if there are several shards. So
+/// a stored counter that is such a multiple, and not 0, means that the shard has given out none of its own ids since the other ids were
+/// laid aside, also after a restart. In all other cases the counter is no multiple of this number, or it is 0: no id was reserved yet.
 const IDS_ASIDE: u64 = 1 << 20;
 /// 2^52. Only ids of another store below this number can be laid aside. The shard's own ids begin behind the ids that are laid aside. All
 /// ids have to stay far below 2^53, because not every JSON reader is exact for larger numbers.
@@ -18,11 +18,13 @@ const IDS_ASIDE_MAX: u64 = 1 << 52;
 pub(crate) struct OwnIds {
     shard: ShardId,
     next: u64,
-    /// Ids below this number belong to another store, and the shard gives none of them out. 0: all ids are the shard's own.
+    /// Ids below this number belong to another store, and the shard gives none of them out. 0: no ids are laid aside, or the shard had
+    /// reserved ids of its own before this start.
     aside: u64,
     /// The part that the store keeps too.
     state: EngineState,
-    /// How many numbers are reserved at a time. Only some of these numbers are ids of this shard; the others are ids of other shards.
+    /// How many numbers are reserved at a time. With several shards, only some of these numbers are ids of this shard; the others are ids
+    /// of other shards.
     block: u64,
 }
 
@@ -38,18 +40,18 @@ impl OwnIds {
         }
     }
 
-    /// Returns the id that comes next. All ids that were given out are below it.
+    /// Returns the id that comes next. All ids that the shard gave out are below this id.
     pub(crate) fn below(&self) -> u64 {
         self.next
     }
 
-    /// Whether an owner may have used the decimal form of this id as a key: an owner used a number that has as many binary digits as this
-    /// id.
+    /// Whether an owner may have used the decimal form of this id as a key: an owner used a number as a key that has as many binary digits
+    /// as this id.
     pub(crate) fn may_be_key(&self, id: u64) -> bool {
         self.state.own_numbers.has(id)
     }
 
-    /// Whether a task from another store may keep this id.
+    /// Whether this id is laid aside for tasks of another store, and belongs to this shard.
     pub(crate) fn is_aside(&self, id: u64) -> bool {
         (1..self.aside).contains(&id) && self.shard.has_id(id)
     }
@@ -75,8 +77,8 @@ impl OwnIds {
         }
     }
 
-    /// Lays the ids below `below` aside for tasks of another store. Returns `false` if the shard has already reserved ids, or `below` is
-    /// too high.
+    /// Lays the ids below `below`, rounded up to a multiple of [`IDS_ASIDE`], aside for tasks of another store. Returns `false` if the
+    /// shard has already reserved ids, or `below` is too high.
     fn lay_aside(&mut self, below: u64) -> bool {
         if self.state.ids_reserved > 0 || below > IDS_ASIDE_MAX {
             return false;
@@ -94,14 +96,14 @@ impl Ledger {
         self.with_ids(OwnIds::take)
     }
 
-    /// Notes that an owner has chosen this key. If the key is the decimal form of an id that the shard may still give out, this id later
-    /// needs a look-up before a task without a key can get it.
+    /// Notes that an owner has chosen this key. If the key is the decimal form of an id that the shard may still give out, this id, and
+    /// each other id with as many binary digits, later needs a look-up before a task without a key can get it.
     pub(crate) fn note_owners_key(&mut self, key: &Key) {
         self.with_ids(|ids| ids.note_key(key));
     }
 
-    /// Whether tasks from another store may keep their ids. If the shard has not reserved any id yet, lays the ids below `below` aside; the
-    /// shard's own ids then begin behind them.
+    /// Returns whether tasks from another store may keep their ids, because ids are laid aside. If the shard has not reserved any id yet
+    /// and `below` is not too high, first lays the ids below `below` aside; the shard's own ids then begin behind them.
     pub(crate) fn keeps_ids(&mut self, below: u64) -> bool {
         self.ids.aside > 0 || self.with_ids(|ids| ids.lay_aside(below))
     }

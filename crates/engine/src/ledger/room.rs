@@ -4,25 +4,26 @@ use super::Ledger;
 use crate::calls::Unavailable;
 use crate::time::Now;
 
-/// With less room than this (bytes), time alone changes no task and makes none: expired tasks and instants of schedules wait.
+/// With less room than this (bytes), the instants of schedules wait for their tasks, and the records of stubs that expired are not fetched.
 pub(crate) const ROOM_MIN: u64 = 1 << 20;
 
-/// A shortage ends only at this much room (bytes). So a shortage does not begin and end with every commit.
+/// A shortage ends only when there is at least this much room (bytes). So a shortage does not begin and end with every commit.
 const ROOM_LOW: u64 = 4 * ROOM_MIN;
-/// With less room than this (bytes), the store is asked for its room once a second. The calls of one turn need less than this in sum,
-/// because all of them are in memory and a driver bounds them. So the room is up to date before a call could be refused.
+/// With less room than this (bytes), the store is asked for its room at least once a second. The calls of one turn need less than this in
+/// sum, because all of them are in memory and a driver bounds them. So the room is up to date before a call could be refused.
 const ROOM_WATCHED: u64 = 1 << 30;
-/// A refused call keeps a shortage on for this long (ms), if the room is still less than the call needed.
+/// A refused call keeps a shortage on for at most this time (ms), while there is less room than the call needed.
 const REFUSED_MS: u64 = 5 * 60 * 1_000;
 
-/// Whether the store is short of room, and for which refused calls.
+/// Whether the store is short of room, and how much room the refused calls needed.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 struct Shortage {
     /// Whether growth is refused, or may be refused soon.
     is_on: bool,
-    /// The largest growth that was refused since the shortage began (bytes).
+    /// The largest growth that was refused since the shortage began (bytes). 0: none was, or [`REFUSED_MS`] have passed since.
     refused: u64,
     /// When the store first reported its room after the last refusal (monotonic ms). `None`: there was no report since that refusal.
+    /// Without a refusal the value has no meaning.
     refused_ms: Option<u64>,
 }
 
@@ -34,7 +35,8 @@ impl Shortage {
         self.refused_ms = None;
     }
 
-    /// Notes how much room there is (bytes). Begins a shortage if there is very little room, and ends the shortage if there is enough.
+    /// Notes how much room there is (bytes). Begins a shortage below [`ROOM_MIN`]. Ends the shortage if there is at least [`ROOM_LOW`], and
+    /// as much as the refused calls needed.
     fn reported(&mut self, room: u64, now: Now) {
         let now_ms = now.mono_ns / 1_000_000;
         let since_ms = *self.refused_ms.get_or_insert(now_ms);
@@ -93,7 +95,8 @@ impl Room {
 }
 
 impl Ledger {
-    /// Returns how many bytes of room are left for growth, according to the last report of the store.
+    /// Returns how many bytes of room are left for growth: the last report of the store, minus the growth of all batches that are not in
+    /// this report.
     pub(crate) fn room_left(&self) -> u64 {
         self.room.left.saturating_sub(self.batch.growth())
     }
@@ -105,7 +108,7 @@ impl Ledger {
     pub(crate) fn take_room(&mut self, needed: u64) -> Result<(), Unavailable> {
         let room = self.room_left();
         if needed > room {
-            // The store may have more room by now than with the last commit.
+            // The store may have more room by now than it last reported.
             self.room.asks = true;
             self.room.shortage.refused(needed);
             return Err(Unavailable::Full { needed, room });
@@ -114,7 +117,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Has the next turn ask the store for its room.
+    /// Has the next commit ask the store for its room, even if there is nothing to commit.
     pub(crate) fn ask_for_room(&mut self) {
         self.room.asks = true;
     }

@@ -12,8 +12,8 @@ use crate::time::{Now, Seq, Timestamp};
 /// The forecasts that are not answered yet.
 #[derive(Debug, Default)]
 pub(super) struct Forecasts {
-    /// Forecasts that the store was not asked for yet. Each waits until the change `Seq` is durable: the last one applied when its call
-    /// came.
+    /// Forecasts that the store was not asked for yet. Each waits until the change with its `Seq` is durable or the store has failed. This
+    /// change was the last one applied when the call came.
     waiting: VecDeque<(Seq, CallId, Forecast)>,
     asked: BTreeMap<RequestId, Counting>,
 }
@@ -35,7 +35,7 @@ impl Forecasts {
 }
 
 impl Reads {
-    /// Lets a forecast wait until the store has all changes that have been applied by now.
+    /// Lets a forecast wait until all changes that have been applied by now are durable, or the store has failed.
     pub(crate) fn forecast(&mut self, ledger: &Ledger, call: CallId, forecast: Forecast) {
         self.forecasts.waiting.push_back((ledger.applied(), call, forecast));
     }
@@ -46,7 +46,7 @@ impl Reads {
         self.forecasts.asked.remove(&request).map(|counting| counting.call)
     }
 
-    /// Asks the store for each forecast whose changes are durable. Once the store has failed, asks for all forecasts that wait.
+    /// Asks the store for each waiting forecast whose `Seq` is durable. Once the store has failed, asks for all waiting forecasts.
     pub(crate) fn ask_forecasts(&mut self, ledger: &mut Ledger, now: Now, out: &mut Vec<Effect>) {
         let (durable, failed) = (ledger.durable(), ledger.has_failed());
         while let Some((_, call, forecast)) =
@@ -78,8 +78,8 @@ impl Reads {
         self.forecasts.asked.insert(id, counting);
     }
 
-    /// Adds up the part that the store has counted. Then asks for the next part, or answers the call. `counted`: the instant up to which
-    /// tasks are counted; `None`: all tasks are counted.
+    /// Adds the counts of one part to the sums. Then asks for the next part, or answers the call. `counted`: the instant up to which tasks
+    /// are counted; `None`: all tasks of the forecast are counted.
     pub(crate) fn counted(
         &mut self,
         ledger: &mut Ledger,
@@ -96,7 +96,7 @@ impl Reads {
                 counting.left.after = counted;
                 self.count_on(ledger, counting, out);
             }
-            // The engine is stopping. A long forecast must not delay the stop, so its rest is not counted.
+            // The engine is stopping. A long forecast must not delay the stop, so the store counts no further part.
             Some(_) => ledger.answer(counting.call, Answer::Forecast(Err(Unavailable::Closed))),
             None => {
                 let Counting { call, left, counts, as_of } = counting;

@@ -1,4 +1,4 @@
-//! [`Identified`]: a command that names its task by the id, whatever the queue and the key of the task are.
+//! [`Identified`]: a command that names its task by the id, not by the key.
 
 use crate::calls::{Act, Answer, ById, ByIdError, Command, Redrive, RedriveError};
 use crate::task::Task;
@@ -31,7 +31,7 @@ impl Identified {
         }
     }
 
-    /// Whether the command makes a dead task live again.
+    /// Whether the command makes its task live again if the task is dead.
     pub(crate) fn revives(&self) -> bool {
         match self {
             Self::Redrive(_) => true,

@@ -1,4 +1,4 @@
-//! [`Keyed`]: a command on one key. The command waits until a task of the key is in memory, or the store has answered a look-up of the key.
+//! [`Keyed`]: a command on one key. If memory has no task of the key, the command waits until the store has answered a look-up of the key.
 
 use super::identified::Identified;
 use crate::calls::{Answer, ByKey, Cancel, Command, Get, ImportSchedule, Patch, Put, Unavailable};
@@ -29,7 +29,7 @@ pub(crate) enum Keyed {
         /// The queue and the key of the task.
         place: (QueueName, Key),
     },
-    /// The import of a schedule. `key` is the key of its running task, which has to be looked up first.
+    /// The import of a schedule that had a running task in the other store. `key` is the key of this task, which has to be looked up first.
     ImportSchedule {
         import: ImportSchedule,
         key: Key,

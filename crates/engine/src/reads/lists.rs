@@ -16,7 +16,8 @@ use crate::time::{Now, Seq, Timestamp};
 /// The lists that are not answered yet.
 #[derive(Debug, Default)]
 pub(super) struct Lists {
-    /// Lists that the store was not asked for yet. Each waits until the change `Seq` is durable: the last one applied when its call came.
+    /// Lists that the store was not asked for yet. Each waits until the change with its `Seq` is durable or the store has failed. This
+    /// change was the last one applied when the call came.
     waiting: VecDeque<(Seq, CallId, Listing)>,
     asked: BTreeMap<RequestId, (CallId, Listing)>,
 }
@@ -24,7 +25,7 @@ pub(super) struct Lists {
 /// A call for a page of tasks: of one queue, or of all queues.
 #[derive(Debug)]
 pub(crate) enum Listing {
-    /// The tasks of one queue that a filter finds.
+    /// The tasks of one queue that a filter selects.
     Queue(List),
     /// Tasks of all queues, live and dead.
     All(ListAllTasks),
@@ -54,13 +55,14 @@ impl Lists {
 }
 
 impl Reads {
-    /// Lets a list wait until the store has all changes that have been applied by now.
+    /// Lets a list wait until all changes that have been applied by now are durable, or the store has failed.
     pub(crate) fn list(&mut self, ledger: &Ledger, call: CallId, list: Listing) {
         self.lists.waiting.push_back((ledger.applied(), call, list));
     }
 
-    /// Asks the store for each list whose changes are durable, and answers a list that is past this shard with an empty page. Does nothing
-    /// until the due tasks are in memory or a scan has failed: otherwise a list would show a due task as scheduled.
+    /// Asks the store for the page of each waiting list whose `Seq` is durable, or of all waiting lists once the store has failed. A list
+    /// whose cursor is past this shard gets an empty page instead. Does nothing until memory has all due tasks or a scan has failed:
+    /// otherwise a list could show a due task as scheduled.
     pub(crate) fn scan_lists(
         &mut self,
         ledger: &mut Ledger,
@@ -112,7 +114,8 @@ fn scan_of(
     now: Now,
     list: &List,
 ) -> Option<Request> {
-    // A ready or leased task is due at the latest time seen or earlier. A scheduled task is due later than now.
+    // Except in the case below, a ready or leased task is due at the latest time seen or earlier. Once memory has all due tasks, a
+    // scheduled task is due later than now.
     let latest = residence.latest_seen().unwrap_or(now.wall);
     let dead = list.filter.state == Some(State::Dead);
     let (due_from, due_to) = match list.filter.state {
@@ -124,8 +127,8 @@ fn scan_of(
         None => list.span(Timestamp::EPOCH, Timestamp::MAX),
         Some(State::Scheduled) => list.span(now.wall.saturating_plus_ms(1), Timestamp::MAX),
         Some(State::Ready | State::Leased) => {
-            // A leased or ready task may be due later than the latest time seen: its lease went on over a restart, and the wall clock
-            // stepped back.
+            // A leased or ready task may be due later than the latest time seen: its lease began before a restart and goes on, and the wall
+            // clock has stepped back.
             let ready = dispatch.last_due(&list.queue);
             let leased = dispatch.leases().slots().map(|slot| residence.task(slot).due_at);
             let held = leased.chain(ready).max();

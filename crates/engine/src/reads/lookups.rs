@@ -18,7 +18,7 @@ use crate::seam::{Request, RequestId, Wanted};
 #[derive(Debug)]
 pub(crate) enum Purpose {
     Key(QueueName, Key),
-    /// The tasks of those tokens of a call whose tasks are not in memory.
+    /// The tasks that lease tokens of a call name and that are not whole in memory.
     Tokens(CallId, TokenCall),
     Head(Fetch),
     /// A task that a command names by its id.
@@ -41,9 +41,9 @@ pub(super) struct Lookups {
     waiting: BTreeMap<(QueueName, Key), VecDeque<(CallId, Keyed)>>,
     /// The look-ups that go out at the end of the turn.
     wanted: Vec<Purpose>,
-    /// The look-ups that the store has not answered yet, each with the number of its questions.
+    /// The requests that the store has not answered yet, each with the number of its questions and with its look-ups.
     asked: BTreeMap<RequestId, (usize, Vec<Purpose>)>,
-    /// The number of records that are being fetched for stubs that expired or are to be forgotten.
+    /// The number of records that are wanted or being fetched because their stubs expired or are to be forgotten.
     overdue: usize,
 }
 
@@ -102,14 +102,14 @@ impl Reads {
         self.lookups.asked.insert(request, (questions, purposes));
     }
 
-    /// Adds look-ups for stubs that expired or are to be forgotten, while at most `overdue_max` of their records are being fetched. If no
-    /// change is taken any more, drops the list of these stubs.
+    /// Adds look-ups for stubs that expired or are to be forgotten, until `overdue_max` of their records are being fetched. If no change is
+    /// taken any more, drops the list of these stubs.
     fn fetch_overdue(&mut self, ledger: &Ledger, residence: &mut Residence) {
         if !ledger.takes_changes() {
             return residence.clear_overdue();
         }
-        // Each record leads to a change that has to be written. So no record is fetched while more than one closed batch waits for its
-        // commit.
+        // For each record, the engine makes a change, which has to be written. So no further record is asked for while more than one sealed
+        // batch waits for its commit.
         while self.lookups.overdue < self.overdue_max
             && !ledger.has_backlog()
             && let Some((id, expired)) = residence.pop_overdue(ledger.room_left() >= ROOM_MIN)
@@ -119,13 +119,13 @@ impl Reads {
         }
     }
 
-    /// Notes that the fetch of one record has ended: the store has answered or failed. The stub had expired or was to be forgotten.
+    /// Counts off the fetch of one record whose stub had expired or was to be forgotten: the store has answered or failed.
     pub(crate) fn end_overdue(&mut self) {
         self.lookups.overdue -= 1;
     }
 
-    /// Takes out the look-ups of `request`, because the store has answered or has failed. Returns them and the number of their questions;
-    /// `None`: the request was no look-up.
+    /// Takes out the look-ups of `request`, because the store has answered the request or failed to. Returns them and the number of their
+    /// questions; `None`: the request was no look-up.
     pub(crate) fn take_looked_up(&mut self, request: RequestId) -> Option<(usize, Vec<Purpose>)> {
         self.lookups.asked.remove(&request)
     }

@@ -25,8 +25,8 @@ pub(crate) struct TokenCall {
 }
 
 impl TokenCall {
-    /// Returns the answer to the call. With `why`, the call gets this error instead of the answers: the store has failed, so the outcome is
-    /// not known.
+    /// Returns the answer to the call. With `why`, the call gets this error instead of the answers: the engine takes no changes any more,
+    /// so the outcome is not known.
     pub(crate) fn answer(self, why: Option<Unavailable>) -> Answer {
         debug_assert!(why.is_some() || self.looked_up.is_empty(), "all tokens are decided");
         let answers = why.map_or(Ok(self.answers), Err);

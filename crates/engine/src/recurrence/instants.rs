@@ -13,16 +13,17 @@ use crate::schedule::{
 };
 use crate::time::{Now, Timestamp};
 
-/// Once this many instants of all schedules together wait for an earlier task to end, further instants are left out. An import of schedules
-/// may bring more.
+/// While this many instants of all schedules together wait for an earlier task to end, further instants do not wait but are left out. An
+/// import of schedules may bring more.
 const WAITING_IN_ALL_MAX: usize = 100_000;
 
 /// The shortest time between two instants of a cron expression (ms).
 const CRON_STEP_MS: u64 = 1_000;
 
 impl Recurrence {
-    /// Handles the instants that have come by now: each gets a task, waits or is left out. While the store has too little room, asks for
-    /// room instead.
+    /// Handles the instants that have come by now, at most `instants_max`: a task is to be made for the instant, or the instant waits or is
+    /// left out. If the store has too little room, handles none, and may ask the store for its room. Does nothing once no changes are taken
+    /// or the engine is stopping.
     pub(crate) fn fall_due(&mut self, ledger: &mut Ledger, now: Now) {
         if !ledger.takes_changes() || ledger.is_stopping() {
             return;
@@ -34,7 +35,7 @@ impl Recurrence {
             return;
         }
         self.changed.append(&mut self.stalled);
-        // Handles at most `instants_max` instants. The rest waits for the next step, so that calls are served in between.
+        // Further instants are handled in the next step, so that calls are served in between.
         for _ in 0..self.instants_max {
             let Some((at, id)) = self.pop_due(now, ledger.durable()) else { return };
             self.instant_came(ledger, now, &id, at);
@@ -49,7 +50,7 @@ impl Recurrence {
     }
 
     /// Decides for every schedule that has changed whether a task is to be made or the schedule waits. Returns whether there are tasks to
-    /// make.
+    /// make. Once no changes are taken or the engine is stopping, does nothing and returns `false`.
     pub(crate) fn go_on(&mut self, ledger: &Ledger) -> bool {
         if !ledger.takes_changes() || ledger.is_stopping() {
             return false;
@@ -83,12 +84,12 @@ impl Recurrence {
     }
 
     /// Handles the missed instants of a schedule up to the last one, `last`. Counts the instants that get no task as skipped. With
-    /// [`CatchUp::Once`], a task is made for `last`. Instants after `last` are not missed.
+    /// [`CatchUp::Once`], handles `last` as an instant that has just come.
     fn missed(&mut self, ledger: &mut Ledger, now: Now, id: &ScheduleId, last: Timestamp) {
         let record = self.get(id).expect("its instants are");
         let makes_up = record.schedule.catch_up == CatchUp::Once;
         let first = record.next.unwrap_or(last);
-        // The missed instants before the last one. For a cron expression their number is not known: one or more of them count as one.
+        // The number of missed instants before `last`. For a cron expression this number is not known: one or more instants count as one.
         let before = match record.schedule.cadence {
             Cadence::Every { ms } => last.ms_since(first) / ms,
             _ => u64::from(first < last),
@@ -122,8 +123,8 @@ impl Recurrence {
         }
         self.set_phase(&id, Phase::Waiting);
         let record = Arc::clone(self.get(&id).expect("it has a phase"));
-        // After an error there is no instant: the time zone database of this build may lack the zone. Then the schedule makes no task, and
-        // its view shows no next instant.
+        // An error counts as no instant. For example, the time zone database of this build may lack the zone. Without a next instant, no
+        // further instant comes, and the view of the schedule shows none.
         let found = found.unwrap_or_default();
         match sought {
             Sought::Next => {
@@ -142,8 +143,8 @@ impl Recurrence {
         }
     }
 
-    /// Handles an instant that is due for a task. If the task before has to end first, the instant waits or is left out. Otherwise a task
-    /// is to be made.
+    /// Handles an instant that has come and that may get a task. If the task before has to end first, the instant waits or is left out.
+    /// Otherwise a task is to be made.
     fn occur(&mut self, ledger: &mut Ledger, now: Now, id: &ScheduleId, at: Timestamp) {
         let record = self.get(id).expect("its instant came");
         if record.running.is_none() || !record.schedule.takes_turns() {
@@ -159,8 +160,9 @@ impl Recurrence {
         self.step(ledger, id, record);
     }
 
-    /// Leaves out the instant `at` and all later instants that have come by now, because the obstacle is the same for all of them. The last
-    /// one of a cron expression may have to be asked for; then the instants are left out once the driver has answered.
+    /// Leaves out the instant `at` and all later instants that have come by now, because the obstacle is the same for all of them. For a
+    /// cron expression, the driver may have to be asked for the last of these instants. Then the instants are left out once the driver has
+    /// answered.
     pub(crate) fn leave_out(&mut self, ledger: &mut Ledger, now: Now, id: &ScheduleId, at: Timestamp) {
         let record = Arc::clone(self.get(id).expect("its instant came"));
         match record.schedule.cadence {
@@ -182,7 +184,8 @@ impl Recurrence {
         self.step(ledger, id, record);
     }
 
-    /// Asks the driver for the last instant of a cron expression at `until` or before. The schedule waits for the answer.
+    /// Asks the driver for the last instant of a cron expression at `until` or before, and not after the end of the schedule. The schedule
+    /// waits for the answer.
     fn ask_for_last(&mut self, until: Timestamp, id: &ScheduleId, sought: Sought) {
         let record = Arc::clone(self.get(id).expect("its instant came"));
         let which = Which::LastUntil(until_of(&record, until));
@@ -195,7 +198,8 @@ impl Recurrence {
         self.to_make.push_back((id.clone(), at));
     }
 
-    /// Writes down `record` with the next instant of the schedule. For a cron expression, the driver is asked for the next instant.
+    /// Sets the next instant of `record`, and writes the record down. For a cron expression, writes down no next instant, and asks the
+    /// driver for the next instant unless the count is used up.
     pub(crate) fn step(&mut self, ledger: &mut Ledger, id: &ScheduleId, mut record: ScheduleRecord) {
         record.next = match record.schedule.cadence {
             Cadence::Every { ms } => record.in_time(Cadence::next_after(ms, record.anchor, record.beyond())),
@@ -206,7 +210,7 @@ impl Recurrence {
         self.ask_for_next(id);
     }
 
-    /// Notes that a task has ended or was given up. If a schedule waits for the end of this task, the schedule goes on.
+    /// Notes that a task has ended or was given up. If the task is the running task of a schedule, the schedule may make its next task.
     pub(crate) fn task_ended(&mut self, ledger: &mut Ledger, now: Now, task: u64) {
         let Some(id) = self.running.get(&task).cloned() else { return };
         let mut record = ScheduleRecord::clone(self.get(&id).expect("it waits"));
@@ -214,8 +218,8 @@ impl Recurrence {
         record.next = record.after_a_delay(now).map_or(record.next, |next| record.in_time(Some(next)));
         let phase = self.phase(&id).expect("it waits");
         self.set(ledger, &id, record);
-        // `set` makes the schedule wait. The phase from before is put back, so that a task that is being made or a question to the driver
-        // stays valid.
+        // `set` sets the phase to `Waiting`. The phase from before is put back, so that a task that is being made or a question to the
+        // driver stays valid.
         self.set_phase(&id, phase);
     }
 
@@ -242,7 +246,7 @@ fn last_of(record: &ScheduleRecord, ms: u64, until: Timestamp) -> Option<Timesta
     Cadence::last_until(ms, record.anchor, until_of(record, until))
 }
 
-/// Returns the latest instant that counts as missed now. All earlier instants are missed, too.
+/// Returns the latest instant that passed more than [`MISSED_MS`] ago.
 fn missed_until(now: Now) -> Timestamp {
     let missed = now.wall.as_ms().saturating_sub_unsigned(MISSED_MS + 1);
     Timestamp::from_ms(missed).unwrap_or_default()

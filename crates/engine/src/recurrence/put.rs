@@ -63,8 +63,8 @@ impl Recurrence {
             (Ok(()), Err(why)) => Err(ScheduleError::Cadence { why }),
             (Ok(()), Ok(next)) => match self.check_schedule(now, &put) {
                 Err(why) => Err(why),
-                // The stored schedule has changed while the driver was asked, and this put would begin at another instant. So this put
-                // starts again.
+                // The stored schedule has changed while the driver was asked: the stored one now equals the one that is put, or this put
+                // would begin at another instant. So this put starts again.
                 Ok(again)
                     if again.is_none_or(|again| {
                         again.goes_on != begins.goes_on || begins.goes_on && again != begins
@@ -78,7 +78,7 @@ impl Recurrence {
         ledger.answer(call, Answer::PutSchedule(answer));
     }
 
-    /// Checks a put. Returns from where the instants of the schedule count; `None`: an equal schedule is stored already.
+    /// Checks a put. Returns where the instants of the schedule begin; `None`: an equal schedule is stored already.
     fn check_schedule(&self, now: Now, put: &PutSchedule) -> Result<Option<Begins>, ScheduleError> {
         let schedule = &put.schedule;
         if let Some(what) = schedule.mistake() {

@@ -1,4 +1,4 @@
-//! The record of each schedule, how far it has come, and the event that it waits for.
+//! The schedules in memory: the record of each schedule, and the event that the schedule waits for.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use crate::time::{Now, Seq, Timestamp};
 
 /// At most this many schedules are kept: all of them are in memory, and in every checkpoint.
 const SCHEDULES_MAX: usize = 10_000;
-/// At most this many bytes are kept for all schedules together.
+/// The largest size of the records of all schedules together, without the instants that wait (bytes, about).
 const BYTES_MAX: u64 = 16 << 20;
 
-/// The shortest time between two questions of the schedules to the store for its room (ms).
+/// While schedules wait for room, they ask the store for its room at most once in this time (ms).
 const ROOM_ASKED_MS: u64 = 1_000;
 
 /// A schedule in memory, and the event that it waits for.
@@ -23,7 +23,7 @@ const ROOM_ASKED_MS: u64 = 1_000;
 pub(super) struct Scheduled {
     record: Arc<ScheduleRecord>,
     phase: Phase,
-    /// The number of the last change of the record; 0 if the record was in the store when the engine started.
+    /// The number of the last change of the record; 0: the record has not changed since the engine started.
     seq: Seq,
 }
 
@@ -38,7 +38,7 @@ pub(super) enum Phase {
     Asking(AskId),
 }
 
-/// A question to the driver for an instant, with what needs the answer.
+/// The put or the stored schedule that needs the answer to a question to the driver.
 #[derive(Debug)]
 pub(super) enum Asked {
     /// The first instant of a schedule that is put. The call is answered once the driver has answered.
@@ -58,7 +58,7 @@ pub(super) enum Sought {
     LastLeftOut,
 }
 
-/// From where the instants of a new or changed schedule count.
+/// Where the instants of a new or changed schedule begin.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct Begins {
     pub(super) anchor: Timestamp,
@@ -151,8 +151,8 @@ impl Recurrence {
         self.due.first().map(|&(at, _)| at)
     }
 
-    /// Returns whether to ask the store for its room now: a schedule waits for room, or an instant has come, and the schedules have not
-    /// asked for a second. If so, notes the time of the question.
+    /// Returns whether to ask the store for its room now: a schedule waits for room or an instant has come, and the last question, if any,
+    /// was at least [`ROOM_ASKED_MS`] ago. If so, notes the time of the question.
     pub(super) fn asks_for_room(&mut self, now: Now) -> bool {
         let waits = !self.stalled.is_empty() || self.next_due().is_some_and(|at| at <= now.wall);
         let asks = waits && self.room_asked_ms.is_none_or(|at| now.mono_tick() >= at + ROOM_ASKED_MS);
@@ -162,8 +162,8 @@ impl Recurrence {
         asks
     }
 
-    /// Takes out the next schedule that is due by now and whose last change is durable. A due schedule whose last change is not durable
-    /// waits for a commit from now on.
+    /// Takes out the next schedule that is due by now and whose last change is durable. Moves each due schedule that it finds before, whose
+    /// last change is not durable, to `not_durable`.
     pub(super) fn pop_due(&mut self, now: Now, durable: Seq) -> Option<(Timestamp, ScheduleId)> {
         loop {
             let first = self.due.first().filter(|(at, _)| *at <= now.wall)?.clone();
@@ -180,8 +180,8 @@ impl Recurrence {
         self.changed.append(&mut self.not_durable);
     }
 
-    /// Checks that the schedules stay within their limits if `record` replaces the record `before`, and takes room in the store for
-    /// `record`.
+    /// Checks that the schedules stay within their limits if `record` is added or replaces the record `before`, and takes room in the store
+    /// for `record`. A record that is no larger than `before` always passes the check.
     ///
     /// # Errors
     /// [`ScheduleError::TooMany`], or the store has no room.

@@ -22,7 +22,8 @@ pub(crate) struct Entry {
     pub(crate) at: At,
     /// The number of the last change of the task; `None` once the engine has learned that this change is durable.
     pub(crate) dirty: Option<Seq>,
-    /// Where the last effect of the task stands: the number of a batch, which may be closed, and the index in it.
+    /// The batch that has the last effect of the task, which may be sealed, and the index of the effect in this batch. `None`: no batch got
+    /// an effect of this entry yet.
     pub(crate) batch_slot: Option<BatchSlot>,
     /// Whether the store has the body of the task, or a batch before the one of `batch_slot` brings the body.
     pub(crate) body_sealed: bool,
@@ -33,10 +34,11 @@ pub(crate) struct Entry {
     pub(crate) pinned: Option<RequestId>,
 }
 
-/// Where an entry stands: the index that the entry is in, or the reason why it is in none.
+/// The index that an entry is in, or the reason why the entry is in none.
 #[derive(Debug)]
 pub(crate) enum At {
-    /// In no index: the task is due beyond the horizon, or the entry is about to be placed. Leaves memory once the task is durable.
+    /// In no index: the entry is about to be placed, the task is due beyond the horizon, or the task is a dead one that cannot be forgotten
+    /// because no changes are taken any more. The entry of a task beyond the horizon leaves memory once the task is durable.
     Far,
     /// In the wheel.
     Waiting(Handle),
@@ -61,7 +63,7 @@ pub(crate) struct RunningLease {
     pub(crate) until: Timestamp,
     /// When the task became ready, before the lease began.
     pub(crate) ready_since: Timestamp,
-    /// Whether the lease took a token of its queue's rate. The token comes back if the delivery reaches no worker.
+    /// Whether the lease took a token of its queue's rate, if the queue has one. The token comes back if the delivery reaches no worker.
     pub(crate) paced: bool,
 }
 
@@ -167,8 +169,8 @@ impl Entries {
         self.by_id.find(spread(hash), is_it).map(|indexed| indexed.slot)
     }
 
-    /// Adds an entry. No other entry may have its id. If the task has a key, the key leads to this entry from now on, and no longer to a
-    /// task that has ended.
+    /// Adds an entry. No other entry may have its id. If the task is keyed, the index by key gets this entry in place of an entry whose
+    /// task has ended or is dead.
     pub(crate) fn insert(&mut self, entry: Entry) -> Slot {
         let hash = hash_id(&self.secret, entry.task.id);
         debug_assert!(self.by_id(entry.task.id).is_none());
@@ -192,8 +194,7 @@ impl Entries {
         slot
     }
 
-    /// Makes the key of this entry lead to the entry. Before, the key may have led to a task that has ended, or to a dead task that has
-    /// lost its key.
+    /// Puts this entry into the index by key. If the index has another entry for the key, whose task has ended or is dead, replaces it.
     pub(crate) fn index_key(&mut self, slot: Slot) {
         let task = Arc::clone(&self.get(slot).task);
         let before = self.by_key(&task.queue, &task.key);
@@ -269,8 +270,8 @@ fn entry_bytes(task: &Task) -> u64 {
     (ENTRY_BYTES + texts + tags + extra + body.payload_bytes()) as u64
 }
 
-/// A body of more bytes than this stays in memory only until its task is durable, while a worker has the task, or while the task is at the
-/// head of its line.
+/// A body of more bytes than this stays in memory only until its task is durable, while a worker has the task, while the task is at the
+/// head of its line, or while the entry is pinned.
 const BODY_BYTES_MAX: usize = 4_096;
 
 /// Whether the body of the task has more than `BODY_BYTES_MAX` bytes.

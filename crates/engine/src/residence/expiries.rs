@@ -11,8 +11,8 @@ pub(crate) type Expiry = (Timestamp, u64, QueueNo);
 /// Memory that one expiry takes (bytes), about.
 pub(crate) const EXPIRY_BYTES: u64 = 48;
 
-/// The tasks in memory that expire, whole or as stubs, each with its due time. Some of these tasks may have left memory. The due time is
-/// exact for a stub only: a whole task may have got another due time since it was added.
+/// The tasks in memory that expire, whole or as stubs, each with its due time. A task whose stub was dropped may also be in the list. The
+/// due time is exact for a stub only: a whole task may have got another due time since it was added.
 #[derive(Debug, Default)]
 pub(crate) struct Expiries(BTreeMap<Expiry, Timestamp>);
 

@@ -21,7 +21,7 @@ impl Residence {
         self.pins.under_way.insert(request);
     }
 
-    /// Notes that a read is over: the store has answered and all results are dealt out, or the store has failed.
+    /// Notes that a read is over: the store has answered and all results are used, or the store has failed to answer.
     pub(crate) fn end_read(&mut self, request: RequestId) {
         self.pins.under_way.remove(&request);
     }
@@ -31,7 +31,7 @@ impl Residence {
         !self.pins.under_way.is_empty()
     }
 
-    /// Keeps a durable entry in memory until every read that is under way now is answered.
+    /// Keeps a durable entry in memory until every read that is under way now is over.
     pub(crate) fn pin(&mut self, slot: Slot) {
         let last = *self.pins.under_way.last().expect("an entry is pinned for a read under way");
         self.get_mut(slot).pinned = Some(last);

@@ -1,4 +1,4 @@
-//! [`Timers`]: the due times of the tasks that are whole in memory.
+//! [`Timers`]: the due times of the tasks that are whole in memory and wait until they are due.
 
 use std::collections::BTreeSet;
 
@@ -10,8 +10,8 @@ use crate::slot::Slot;
 use crate::time::{Now, Timestamp};
 use crate::wheel::WheelView;
 
-/// Tasks by `due_at` (ms). A wheel only goes forward. If the wall clock steps back, a task may be due after now though the wheel has passed
-/// its due time. Such a task is in the rewound set.
+/// The waiting tasks by `due_at` (ms). A wheel only goes forward. If the wall clock steps back, a task may be due after now though the
+/// wheel has passed its due time. Such a task is in the rewound set.
 #[derive(Debug)]
 pub(super) struct Timers {
     wheel: Wheel<Slot>,
@@ -46,7 +46,7 @@ impl Timers {
 
 impl Residence {
     /// Starts the wait of an entry that is in no index and is due in the future. The entry goes into the wheel, or into the rewound set if
-    /// the wheel has passed the due time. An entry that is due beyond the horizon goes into no index.
+    /// the wheel has passed the due time. An entry that is due after `keep_until` goes into no index.
     pub(crate) fn start_timer(&mut self, slot: Slot, now: Now) {
         let due_at = self.get(slot).task.due_at;
         let at = if due_at > self.keep_until(now) { At::Far } else { self.timers.start(due_at, slot) };

@@ -51,7 +51,7 @@ impl Window {
 }
 
 impl Residence {
-    /// Whether the first scan has ended. Since then memory has all tasks inside the horizon, as far as the budget reaches.
+    /// Whether the first scan has ended. At that moment memory had all tasks inside the horizon, as far as the budget reached.
     pub(crate) fn is_loaded(&self) -> bool {
         self.window.loaded.is_some()
     }
@@ -61,7 +61,7 @@ impl Residence {
         self.window.scan.is_some()
     }
 
-    /// Returns the lead time (ms): tasks that are due within this time are in memory, whatever the budget says.
+    /// Returns the lead time (ms): a scan loads the tasks that are due within this time, and they stay in memory, even if memory is full.
     fn lead_ms(&self) -> u64 {
         (self.config.horizon_ms / 8).clamp(2, 2_000)
     }
@@ -83,13 +83,15 @@ impl Residence {
         Some(Timestamp::from_ms(at).unwrap_or(Timestamp::EPOCH))
     }
 
-    /// Returns the instant after which due tasks leave memory: the horizon, or `until` of the scan under way if that is later.
+    /// Returns the latest due time of the tasks that may stay in memory: the end of the horizon, or `until` of the scan under way if that
+    /// is later.
     pub(super) fn keep_until(&self, now: Now) -> Timestamp {
         let horizon = now.wall.saturating_plus_ms(self.config.horizon_ms);
         self.window.scan.as_ref().map_or(horizon, |scan| scan.until.max(horizon))
     }
 
-    /// Returns the instant until which due tasks stay in memory, whatever the budget says.
+    /// Returns the latest due time of the tasks that stay in memory even if memory is full: the end of the lead time, or `must` of the scan
+    /// under way if that is later.
     pub(super) fn must_until(&self, now: Now) -> Timestamp {
         let lead = now.wall.saturating_plus_ms(self.lead_ms());
         self.window.scan.as_ref().map_or(lead, |scan| scan.must.max(lead))
@@ -101,8 +103,8 @@ impl Residence {
             || place.due_at <= self.keep_until(now) && (!self.is_full() || place <= self.window.reached())
     }
 
-    /// Whether memory has every task that is due by now, or a scan has failed. Until then the engine cannot tell which ready task comes
-    /// first.
+    /// Whether memory has every task that is due by now, or a scan has failed. Until then the engine cannot tell which task is the first of
+    /// a line.
     pub(crate) fn knows_what_is_due(&self, now: Now) -> bool {
         self.has_what_is_due(now) || self.window.broken
     }
@@ -131,7 +133,7 @@ impl Residence {
         self.scan(ledger, scan, out);
     }
 
-    /// Asks the store for tasks behind the due key that `scan` has reached. `scan` is the scan under way from now on.
+    /// Asks the store for tasks behind the due key that `scan` has reached. Makes `scan` the scan under way.
     fn scan(&mut self, ledger: &mut Ledger, scan: Scan, out: &mut Vec<Effect>) {
         let Scan { reached: after, until, .. } = scan;
         let request = match scan.kind {
@@ -148,7 +150,7 @@ impl Residence {
         self.window.scan.as_ref().is_some_and(|scan| scan.request == request)
     }
 
-    /// Returns whether the next task of a page goes into memory. If not, the scan ends just before this task. While tasks go into memory,
+    /// Returns whether the next task of a page goes into memory. If not, ends the scan just before this task. While tasks go into memory,
     /// the scan stays under way, so that `keep_until` covers them even if the wall clock has stepped back since the scan began.
     pub(crate) fn scan_keeps(&mut self, now: Now, place: DueKey) -> bool {
         let keeps = self.keeps(now, place);
@@ -182,7 +184,8 @@ impl Residence {
         }
     }
 
-    /// Ends the scan. The window reaches up to `first`, the first task behind it; `None`: the store has no later task.
+    /// Ends the scan. The window then ends just before `first`, the first task behind it; `None`: the store has no later task, so the
+    /// window has no end.
     pub(crate) fn peeked(&mut self, first: Option<DueKey>) {
         let end = DueKey { due_at: Timestamp::MAX, put_seq: Seq(u64::MAX) };
         self.end_scan(first.map_or(end, just_before));
@@ -202,13 +205,13 @@ impl Residence {
         self.window.loaded = Some(reached);
     }
 
-    /// Ends the scan under way, because the store failed to answer it. No scan begins any more.
+    /// Ends the scan under way, because the store failed to answer it. No further scan begins.
     pub(crate) fn scan_failed(&mut self) {
         self.window.scan = None;
         self.window.broken = true;
     }
 
-    /// Notes that the task at `place` has left memory: the window ends before this task now.
+    /// Notes that the task at `place` has left memory: the window now ends before this task, if it did not already.
     pub(crate) fn left(&mut self, place: DueKey) {
         let window = &mut self.window;
         window.loaded = window.loaded.map(|loaded| loaded.min(just_before(place)));

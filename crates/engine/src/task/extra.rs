@@ -1,5 +1,5 @@
-//! [`Terms`]: priority, group, retries and expiry, as an owner asks for them in a put. [`Extra`]: the members of a task that most tasks do
-//! not have.
+//! [`Terms`]: priority, group, retries and expiry, as an owner asks for them in a put or in a schedule. [`Extra`]: the members of a task
+//! that most tasks do not have.
 //!
 //! To give tasks a new member, start in this file. The compiler then reports the other places: the codec of the store (`codec/extra.rs`)
 //! and the view of a task.
@@ -20,7 +20,7 @@ pub struct Terms {
     pub priority: u32,
     /// The group of the task. The tasks of one group in one queue share the queue's in-flight limit for a group.
     pub group: Option<Group>,
-    /// How often and how soon the task is tried again; `None`: as the settings of the queue say.
+    /// How often and how soon the task is tried again; `None`: as the settings of the queue say, or else the default [`Retry`].
     pub retry: Option<Retry>,
     /// How long after the put the task is given up (ms), unless a worker has the task then or has finished it; `None`: never.
     pub expire_after_ms: Option<u64>,
@@ -40,7 +40,7 @@ impl Terms {
         Extra { group, retry, expire_at, ..Extra::default() }
     }
 
-    /// Returns the bytes of all texts in the terms.
+    /// Returns how many bytes all texts in the terms take.
     pub(crate) fn text_bytes(&self) -> usize {
         let Self { priority: _, group, retry: _, expire_after_ms: _ } = self;
         group.as_ref().map_or(0, |group| group.as_str().len())
@@ -54,13 +54,13 @@ pub struct Extra {
     pub group: Option<Group>,
     /// The lease duration that the producer chose (ms).
     pub ttr_ms: Option<u64>,
-    /// The number of the door through which the task was put. 0 is HTTP or an embedding program.
+    /// Kept for the number of the door through which the task was put. A put sets 0. An import keeps the number of the imported task.
     pub origin: u8,
     /// When the task is given up, unless a worker has the task then or has finished it; `None`: never.
     pub expire_at: Option<Timestamp>,
     /// W3C trace context of the put.
     pub trace: Option<Arc<str>>,
-    /// How often and how soon the task is tried again; `None`: as the settings of the queue say.
+    /// How often and how soon the task is tried again; `None`: as the settings of the queue say, or else the default [`Retry`].
     pub retry: Option<Retry>,
     /// The last attempts that failed, the oldest first, at most [`Failure::KEPT`].
     pub failures: Vec<Failure>,
@@ -68,7 +68,7 @@ pub struct Extra {
     pub dead: Option<Dead>,
     /// The index of the instant of the timeline at which the task is due, from 0.
     pub step: u32,
-    /// The lease under which the previous instant of the timeline was acked. A second ack of this lease gets the same answer as the first
+    /// The lease under which a worker last acked an instant of the timeline. A second ack of this lease gets the same answer as the first
     /// ack.
     pub acked: Option<LeaseNo>,
     /// Counts of the task's events so far.
@@ -105,18 +105,19 @@ impl Extra {
     }
 }
 
-/// Counts of the events of a task so far. A running lease is not counted before it ends. A redrive does not reset the counts.
+/// Counts of the events of a task so far. A running lease is not counted before it ends. A redrive does not reset the counts, but a put
+/// that replaces the task does.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct Tally {
-    /// Number of leases that ended without an ack.
+    /// Number of leases that ended without an ack. A delivery that reached no worker is not counted.
     pub leases: u32,
     /// Number of `leases` that ran out.
     pub expiries: u32,
-    /// Number of `leases` that workers gave back.
+    /// Number of `leases` that ended because the worker gave the task back.
     pub nacks: u32,
     /// Number of `leases` that ended because the worker gave up the task.
     pub burials: u32,
-    /// Number of redrives and other calls with which owners made the task due at once.
+    /// Number of redrives and runs with which owners made the task live again or due at once.
     pub redrives: u32,
     /// The delay of the last nack (ms), or else the delay of the put if a call made the task due at once. `None`: there was neither a nack
     /// nor such a call.
@@ -165,7 +166,7 @@ pub struct Retry {
 pub struct Backoff {
     /// Whether the wait doubles with each attempt.
     pub doubles: bool,
-    /// The first wait (ms).
+    /// The first wait (ms), before the limit and the jitter.
     pub base_ms: u64,
     /// The longest wait (ms).
     pub max_ms: u64,
@@ -176,7 +177,7 @@ pub struct Backoff {
 
 impl Backoff {
     /// Returns how long a task waits after its attempt `attempts` (from 1) failed (ms). The jitter is computed from `chance`, which is any
-    /// number. An equal `chance` gives an equal wait.
+    /// number. The same attempt with the same `chance` gives the same wait.
     ///
     /// ```
     /// use tickwheel_engine::Backoff;
@@ -238,7 +239,7 @@ pub struct Dead {
     pub due_at: Timestamp,
     /// Why the task was given up.
     pub why: Death,
-    /// Whether the key has gone to another task. Then this task is found by its id alone.
+    /// Whether the task has lost its key to another task. Then the task is found by its id alone.
     pub keyless: bool,
 }
 
@@ -253,8 +254,8 @@ pub enum Death {
     Buried,
 }
 
-/// The first instant that stands for "never forgotten", a thousand years after the Unix epoch. Tasks that a worker gave up for good get
-/// instants from here on, in the order in which they were given up.
+/// The first instant that stands for "never forgotten", a thousand years after the Unix epoch. Tasks that workers gave up get instants
+/// behind this one, in the order in which they were given up.
 pub(crate) const BURIED_FROM: Timestamp = match Timestamp::from_ms(1_000 * 365_250 * 86_400) {
     Some(instant) => instant,
     None => unreachable!(),

@@ -39,7 +39,7 @@ impl Tasks<'_> {
         self.watch_expiry(&task);
     }
 
-    /// Adds a task and returns its slot. If a dead task has the key (`dead` is its slot), takes the key from the dead task.
+    /// Adds a task and returns the slot of the task. If a dead task has the key, `dead` is the slot of the dead task, which loses the key.
     pub(crate) fn add(&mut self, task: Task, dead: Option<Slot>) -> Slot {
         let Some(dead) = dead else { return self.create(task) };
         self.together(|tasks| {
@@ -75,7 +75,7 @@ impl Tasks<'_> {
         slot
     }
 
-    /// Counts a task that was put, watches its expiry, and puts the task into its line or into the wheel, as its `due_at` says.
+    /// Counts a task that was put, and watches its expiry. Then makes the task ready or starts its wait, as its `due_at` says.
     pub(crate) fn begin(&mut self, slot: Slot) {
         self.enter(slot);
         self.place(slot);
@@ -94,8 +94,8 @@ impl Tasks<'_> {
         self.unplace(slot);
         let seq = self.ledger.next_seq();
         let task = Arc::clone(self.residence.task(slot));
-        // The key of a keyless task belongs to another task by now. So the end is recorded under a key made of the id, and says nothing
-        // about the other task.
+        // A keyless task has lost its key to another task. So the end is recorded under a key made of the id, and says nothing about the
+        // other task.
         let key = if task.is_keyed() { task.key.clone() } else { Key::from_id(task.id) };
         self.unwatch_expiry(&task);
         self.dispatch.task_ended(self.ledger, &task, outcome);
@@ -106,7 +106,7 @@ impl Tasks<'_> {
         });
     }
 
-    /// Makes a task dead that is in no index (wheel, line or leases). The dead task is kept for a while, so that people can look at it.
+    /// Makes a task dead that is in no index (wheel, line or leases). The dead task is kept, so that people can look at it.
     pub(crate) fn die(&mut self, slot: Slot, why: Death) {
         let forgotten_at = self.forgotten_at(self.now, why);
         self.together(|tasks| {
@@ -141,7 +141,7 @@ impl Tasks<'_> {
         }
     }
 
-    /// Takes the key from a dead task, because another task is about to get it. From now on the dead task is found by its id alone.
+    /// Takes the key from a dead task, because another task is about to get it. Then the dead task is found by its id alone.
     pub(crate) fn take_key_from(&mut self, slot: Slot) {
         debug_assert!(self.residence.get(slot).is_dead(), "only the dead lose their keys");
         self.record(slot, |task| {
@@ -162,8 +162,8 @@ impl Tasks<'_> {
             extra.tally.count_redrive(by);
             task.attempts = 0;
             task.due_at = now.wall;
-            // The version also rises if a worker leases the dead task. So of two tasks that had the same key, the later one has the higher
-            // version.
+            // The version also rises if a worker leases the dead task. So of two tasks that had the same key, the one that got the key
+            // later has the higher version.
             task.version = seq;
         });
     }

@@ -77,8 +77,8 @@ impl Tasks<'_> {
         if let (Form::Stub, &At::Ready { since }) = (form, &self.residence.get(slot).at) {
             return self.shrink(slot, &task, since);
         }
-        // A task that leaves memory has to be loaded again before it is due, so the window of loaded tasks is told. A dead task need not be
-        // loaded again once the engine takes no changes, because it can no longer be forgotten.
+        // A task that leaves memory has to be loaded again before it is due, so the window of loaded tasks has to end before this task. A
+        // dead task need not be loaded again once the engine takes no changes, because it can no longer be forgotten.
         let state = self.residence.get(slot).state();
         let is_missed = state.is_some_and(|state| state != State::Dead || self.ledger.takes_changes());
         self.unplace(slot);
@@ -96,7 +96,7 @@ impl Tasks<'_> {
         }
     }
 
-    /// Replaces a ready task by its stub, in the same place in the line.
+    /// Replaces a ready task by its stub, in the same place of the line or of the parked tasks.
     fn shrink(&mut self, slot: Slot, task: &Task, since: Timestamp) {
         self.residence.stub_joined();
         self.dispatch.shrink(self.ledger, task, slot, since);

@@ -15,7 +15,8 @@ impl Tasks<'_> {
         }
     }
 
-    /// Notes the due time of a task that becomes a stub in the watch of its expiry, because a stub is found by its due time only.
+    /// Notes the present due time of a task that is about to become a stub. When the stub expires, the due time tells whether the stub is
+    /// in a line.
     pub(super) fn watch_shrunk(&mut self, task: &Task) {
         if let Some(expiry) = self.expiry_of(task) {
             self.residence.expiries().set_due(&expiry, task.due_at);
@@ -47,15 +48,15 @@ impl Tasks<'_> {
         }
     }
 
-    /// Takes in that a stub has expired. The queue counts the task as dead from now on, and the record is fetched so that the death can be
-    /// written down. `in_line`: the stub is in its line, because the task is due.
+    /// Takes in that a stub has expired. The queue then counts the task as dead, and the record is fetched so that the death can be written
+    /// down. `in_line`: the stub is in its line, because the task is due.
     fn expire_stub(&mut self, id: u64, queue: QueueNo, in_line: bool) {
         if let Some(name) = self.dispatch.stub_expired(queue, id, in_line) {
             self.residence.want_overdue(id, Some(name));
         }
     }
 
-    /// Gives up a task that has expired, unless a worker has it.
+    /// Gives a task up if it has expired, unless a worker has it or the engine takes no changes any more.
     pub(crate) fn expire_one(&mut self, slot: Slot) {
         let entry = self.residence.get(slot);
         let expired = entry.task.expire_at().is_some_and(|at| at <= self.now.wall) && !entry.is_dead();

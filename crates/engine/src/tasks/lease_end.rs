@@ -15,9 +15,9 @@ use crate::time::{Now, Timestamp};
 use crate::token::Token;
 
 impl Tasks<'_> {
-    /// Ends a lease without an ack, and counts the attempt. The task is then ready in its old place, due again later, or dead.
+    /// Ends a lease without an ack, and counts the attempt. The task is then ready again, due again later, or dead.
     pub(crate) fn lease_ended(&mut self, slot: Slot, lease_end: LeaseEnd) {
-        // The attempt and the death that follows from it have to be durable together. A crash must not keep the attempt alone.
+        // The attempt and the death that follows from it have to be durable together. No crash may leave the attempt without the death.
         self.together(|tasks| tasks.count_attempt(slot, lease_end));
     }
 
@@ -55,13 +55,13 @@ impl Tasks<'_> {
         let task = Arc::clone(self.residence.task(slot));
         self.watch_expiry(&task);
         match due_at {
-            // A ready task stays ready, even if the wall clock has stepped back since.
+            // The task is ready at once, even if the wall clock has stepped back behind its due time.
             None => self.make_ready(slot, self.now.wall),
             Some(_) => self.place(slot),
         }
     }
 
-    /// Returns when a task whose attempt failed is due again; `None`: at once, in its old place in the line.
+    /// Returns when a task whose attempt failed is due again; `None`: the task is ready at once, and its due time stays.
     fn due_again(&self, task: &Task, attempts: u32, again: Retrying) -> Option<Timestamp> {
         let due_at = match again {
             Retrying::AtOnce => return None,
@@ -93,7 +93,8 @@ impl Tasks<'_> {
         self.expire_one(slot);
     }
 
-    /// Takes back deliveries that reached no worker: the tasks are ready again, and no attempt is counted.
+    /// Takes back deliveries that reached no worker: the tasks are ready again, and no attempt is counted. A task that has expired
+    /// meanwhile is given up.
     pub(crate) fn take_back(&mut self, tokens: &[Token]) {
         for token in tokens {
             let Some((id, no)) = self.dispatch.verify(token) else { continue };

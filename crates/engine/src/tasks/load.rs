@@ -20,8 +20,9 @@ enum Met {
 }
 
 impl Tasks<'_> {
-    /// Loads a task of the store into memory, whole. The task takes the place of its stub, if it has one. Otherwise a lease that a stop
-    /// wrote down goes on. A task that has expired is given up at once. Returns `None` if the task is whole in memory already.
+    /// Loads a task of the store into memory, whole. The task takes the place of its stub, if it has one. A task without a stub goes on
+    /// with the lease that the last owner's stop wrote down, if there is such a lease. A task that has expired and is not leased is given
+    /// up. Returns `None` if the task is whole in memory already.
     pub(crate) fn load(&mut self, task: Arc<Task>) -> Option<Slot> {
         if self.residence.by_id(task.id).is_some() {
             return None;
@@ -63,8 +64,8 @@ impl Tasks<'_> {
     }
 
     /// Takes in the store's answer about a key. Returns the slot of the task that this call loaded, or the end of the key's last task.
-    /// Returns neither if a task of the key is in memory already, for example from a scan or a token: memory knows the key better than the
-    /// store.
+    /// Returns neither if the store has neither. Also returns neither if a task of the key is in memory already, for example from a scan or
+    /// a token: memory knows the key better than the store.
     pub(crate) fn take_found(
         &mut self,
         queue: &QueueName,
@@ -79,7 +80,8 @@ impl Tasks<'_> {
         }
     }
 
-    /// Takes a durable task that a scan brought into memory. The task becomes a stub if its record is large or memory is nearly full.
+    /// Takes into memory a durable task that a scan has read, unless memory has the task already. The task becomes a stub if its body is
+    /// large or memory is nearly full, but stays whole if its stored lease goes on.
     pub(crate) fn take_in(&mut self, task: Arc<Task>) {
         if self.residence.by_id(task.id).is_some() || self.has_stub(&task) {
             return;
@@ -117,8 +119,8 @@ impl Tasks<'_> {
         self.residence.add_stub(WaitingStub::of(task, queue));
     }
 
-    /// Adds a stub to the line of its queue. `late_ms`: how long ago the task's due time came (ms); `None`: the task was ready before, and
-    /// is not counted again.
+    /// Adds a stub to the line of its queue. `late_ms`: how late the task becomes ready (ms); `None`: the task was ready before, and is not
+    /// counted again.
     fn join_stub(&mut self, queue: QueueNo, stub: ReadyStub, late_ms: Option<u64>) {
         self.residence.stub_joined();
         self.dispatch.join_stub(self.ledger, queue, stub, late_ms);
@@ -141,8 +143,8 @@ impl Tasks<'_> {
         Some(Met::Ready { since })
     }
 
-    /// Puts a loaded task, which is in no index yet, into its line or into the wheel, as its `due_at` says. A task that was ready in an
-    /// earlier epoch is not counted as newly ready.
+    /// Makes a loaded task, which is in no index yet, ready or starts its wait, as its `due_at` says. Forgets a dead task whose time has
+    /// come. A task that was ready in an earlier epoch is not counted as newly ready.
     fn place_stored(&mut self, slot: Slot) {
         let task = self.residence.task(slot);
         if task.dead().is_none() && task.due_at <= self.now.wall && self.late_ms(task).is_none() {

@@ -50,7 +50,7 @@ impl Tasks<'_> {
         self.join_ready(slot, self.now.wall, Some(late_ms));
     }
 
-    /// Puts an entry that is in no index into the wheel if its `due_at` is in the future. Otherwise makes a live task ready, or forgets a
+    /// Starts the wait of an entry that is in no index, if its `due_at` is in the future. Otherwise makes a live task ready, or forgets a
     /// dead one.
     pub(crate) fn place(&mut self, slot: Slot) {
         if self.residence.task(slot).due_at <= self.now.wall {
@@ -66,7 +66,7 @@ impl Tasks<'_> {
         self.join_ready(slot, since, None);
     }
 
-    /// Puts an entry into its line. `late_ms`: how long ago the task's due time came (ms), if it came just now.
+    /// Puts an entry into its line. `late_ms`: how late the task becomes ready (ms); `None`: no lateness is counted.
     fn join_ready(&mut self, slot: Slot, since: Timestamp, late_ms: Option<u64>) {
         self.residence.get_mut(slot).at = At::Ready { since };
         self.dispatch.join(self.ledger, self.residence.task(slot), slot, late_ms);

@@ -1,5 +1,5 @@
-//! Rules that puts, patches and imports share: the version is the expected one, a timeline rises, no instant is too far, the task does not
-//! expire before it is due, and no worker has the task.
+//! Rules that several calls share: the version is the expected one, a timeline rises, no instant is too far, the task does not expire
+//! before it is due, and no worker has the task.
 
 use crate::calls::{Due, OnLease, PatchError, PutError};
 use crate::name::{Key, QueueName};
@@ -66,8 +66,8 @@ impl Tasks<'_> {
         due.map(instant).transpose()
     }
 
-    /// Whether the last task of a key was acked and must still be remembered. The key has no live task. An end in memory is newer than
-    /// `gone`, the end that the store found.
+    /// Whether the last task of a key was acked and must still be remembered. The caller knows that the key has no live task. An end in
+    /// memory is newer than `gone`, the end that the store found.
     pub(crate) fn is_done(&self, queue: &QueueName, key: &Key, gone: Option<&Ended>) -> bool {
         match self.residence.by_key(queue, key).map(|slot| &self.residence.get(slot).at) {
             Some(At::Ended(outcome)) => matches!(outcome, Outcome::Done(_)),

@@ -67,7 +67,7 @@ impl Tasks<'_> {
             self.make_due(slot, state, Redriven::ForLease)?;
         }
         if !matches!(self.residence.get(slot).at, At::Ready { .. }) {
-            // The task expired meanwhile.
+            // Only a ready task can be leased.
             return Err(ByIdError::NotFound);
         }
         Ok(Acted::Leased(Box::new(self.delivery().grant_one(slot, taking))))

@@ -1,8 +1,8 @@
-//! Import: tasks that come from another store. Each task gets the state that it had in the other store.
+//! Import: adds live and dead tasks of another store.
 //!
-//! An import looks up all its keys with one request. Once the store has replied, the import is applied as a whole, in the order of its
-//! tasks. If other calls have changed the same keys meanwhile, memory has these changes, because a changed task stays in memory while a
-//! read is under way.
+//! An import looks up all its keys with one request. Once the store has replied, the tasks are added in one step, in their order, up to the
+//! first task that is refused. If other calls have changed the same keys meanwhile, memory has these changes, because a changed task stays
+//! in memory while a read is under way.
 
 use super::admit::falls_at;
 use crate::calls::{
@@ -23,7 +23,7 @@ struct Bringing {
     on_lease: OnLease,
     /// The id that the task keeps; `None`: the task gets a new id.
     id: Option<u64>,
-    /// The id of the task, if this store already has the same task under this id. The key may lead to another task.
+    /// The id of the task, if this store already has the same task under this id. The key may belong to another task.
     known: Option<u64>,
 }
 
@@ -96,7 +96,7 @@ impl Tasks<'_> {
         }
     }
 
-    /// Refuses a task that is not valid: its timeline does not rise, its step has no instant, or the task is due too far ahead.
+    /// Refuses a task that is not valid: its timeline does not rise, its step has no instant, or the task is live and due too far ahead.
     fn check_import(&self, task: &ImportTask) -> Result<(), ImportError> {
         let moments = &task.body.timeline;
         if let Some(index) = falls_at(moments) {
@@ -111,7 +111,7 @@ impl Tasks<'_> {
         if is_far { Err(ImportError::TooFar { limit_ms }) } else { Ok(()) }
     }
 
-    /// Whether the last task of the same key in this store ended after the imported task was put.
+    /// Whether the last task of the same key in this store ended when the imported task was put, or later.
     fn has_ended(&self, task: &ImportTask, ended: Option<&Ended>) -> bool {
         match self.residence.by_key(&task.queue, &task.key).map(|slot| &self.residence.get(slot).at) {
             // The last task of the key has just ended, and its end is not durable yet.
@@ -120,7 +120,7 @@ impl Tasks<'_> {
         }
     }
 
-    /// Adds a dead task that has lost its key. The task is found by its id alone.
+    /// Imports a dead task that has lost its key, unless this store has the task already. The task is found by its id alone.
     fn bring_keyless(&mut self, task: ImportTask, how: &Bringing) -> Result<ImportOutcome, ImportError> {
         match (how.known, how.existing) {
             (Some(id), Existing::Refuse) => Err(ImportError::Dead { id }),
@@ -130,7 +130,7 @@ impl Tasks<'_> {
         }
     }
 
-    /// Imports a task whose key already leads to a live or dead task in this store (`slot`). `is_dead`: the imported task is dead.
+    /// Imports a task whose key a live or dead task of this store has (`slot`). `is_dead`: the imported task is dead.
     fn bring_onto(
         &mut self,
         mut task: ImportTask,
@@ -204,8 +204,8 @@ impl Tasks<'_> {
         Task { id, due_at, put_at, priority, attempts, extra, ..Task::new(queue, key, body) }
     }
 
-    /// Puts an imported task into its line or into the wheel, as its record says. A task that was due before the import is ready, and no
-    /// lateness is counted. A task that has expired meanwhile is given up.
+    /// Makes an imported task ready or starts its wait, as its record says. A task that was due before the import is ready, and no lateness
+    /// is counted. A task that has expired meanwhile is given up.
     fn place_imported(&mut self, slot: Slot) {
         self.enter(slot);
         let task = self.residence.task(slot);

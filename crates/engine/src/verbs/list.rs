@@ -14,7 +14,8 @@ impl Tasks<'_> {
     /// Makes a page of a list from the tasks that the store has found.
     ///
     /// # Errors
-    /// [`Unavailable::Indeterminate`]: the store has failed, and a task of the page may have been changed or not.
+    /// [`Unavailable::Indeterminate`]: the store has failed, and the engine does not know whether a change of a task that the store found
+    /// is durable.
     pub(crate) fn page_of(&self, list: &Listing, page: &Page) -> Result<TaskPage, Unavailable> {
         // The engine does not know whether the state in memory was written down. The store's record cannot be shown instead, because the
         // record does not say which worker has the task.
@@ -38,7 +39,7 @@ impl Tasks<'_> {
         Ok(TaskPage { tasks, cursors, looked_at, next, as_of: self.ledger.applied() })
     }
 
-    /// Whether memory has a change of this task that is not known to be durable.
+    /// Whether memory has a change of this task that may not be durable.
     fn is_unsure(&self, task: &Task) -> bool {
         self.residence.by_id(task.id).is_some_and(|slot| self.residence.get(slot).dirty.is_some())
     }

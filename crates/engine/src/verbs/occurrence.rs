@@ -9,8 +9,8 @@ use crate::tasks::Tasks;
 use crate::time::Timestamp;
 
 impl Tasks<'_> {
-    /// Makes the task of an instant of a schedule. The caller has looked up the key of this task: a live task with the key is in memory, if
-    /// there is one.
+    /// Makes the task of an instant of a schedule, unless a live task has the same key or the queue takes no more tasks. The caller has
+    /// looked up the key of the task: a live task with the key is in memory, if there is one.
     pub(crate) fn occurrence(&mut self, id: &ScheduleId, at: Timestamp) {
         if !self.recurrence.is_making(id, at) || !self.ledger.takes_changes() {
             return;

@@ -72,7 +72,7 @@ impl Tasks<'_> {
         let task = Arc::clone(self.residence.task(slot));
         self.watch_expiry(&task);
         match (due_at, was_ready_since) {
-            // The due time did not change, and a ready task stays ready.
+            // The due time did not change, and a task that was ready or leased is ready.
             (None, Some(since)) => self.make_ready(slot, since),
             _ => self.place(slot),
         }

@@ -20,7 +20,7 @@ impl Tasks<'_> {
             return (Keyed::Put(NamedPut { put, key, id: None }), false);
         }
         // A client may use decimal numbers as keys of its own. So the loop takes the first new id whose decimal form is not the key of a
-        // live task in memory. If the store has a task on this key, `put` returns the put, and the put gets another key.
+        // live task in memory. If the store has a live task on this key, `put` returns the put, and the put gets another key.
         let (id, key) = loop {
             let id = self.ledger.take_id();
             let key = Key::from_id(id);

@@ -6,8 +6,8 @@ use crate::task::StoredLease;
 use crate::tasks::Tasks;
 
 impl Tasks<'_> {
-    /// Ends the waiting calls and writes the running leases down, so that the leases go on after the next start. Calls that wait for a
-    /// look-up or a commit are still answered. A second stop does nothing.
+    /// Ends the waiting calls. Unless the store has failed, writes the running leases down, so that the leases go on after the next start.
+    /// Calls that wait for a look-up or a commit are still answered. A second stop does nothing.
     pub(crate) fn stop(&mut self) {
         if self.ledger.is_stopping() {
             return;

@@ -9,7 +9,7 @@ use tickwheel_store::{Disk, DiskError, DiskOp};
 use super::hand::Hand;
 use super::report::BackupError;
 
-/// Reads every record of the directory. The examination says what is wrong with the directory.
+/// Reads every record of the directory. The examination lists the problems of the directory.
 ///
 /// The check takes as much memory as an opening of the directory, and frees it at the end.
 ///
@@ -20,7 +20,8 @@ pub(super) fn check(path: &Path, hand: Hand) -> Result<Examination, BackupError>
     let directory = Directory::new(path).map_err(|error| of_disk(path, error))?.of_maker();
     let mut followed = Followed { directory, hand };
     let found = examine(&mut followed, Depth::Records);
-    // After a stop each read fails, and the examination takes that for a damaged disk. So a stop is reported instead of the examination.
+    // After a stop each read fails, and the examination counts that as damage of the disk. So a stop is reported instead of the
+    // examination.
     followed.hand.watch().go_on()?;
     Ok(found)
 }
@@ -33,7 +34,8 @@ pub(super) fn of_disk(path: &Path, error: DiskError) -> BackupError {
     BackupError::Io { op: "look at", path, source: error.source }
 }
 
-/// The directory under the check. `hand` counts its reads and rests between them. After a stop each read fails.
+/// The directory under the check. `hand` counts the bytes that are read. If the backup is gentle, `hand` also sleeps after reads. After a
+/// stop each read fails.
 struct Followed {
     directory: Directory,
     hand: Hand,

@@ -18,7 +18,7 @@ use crate::time::system_now;
 /// The end of a copy's name until the copy is whole.
 pub const UNFINISHED: &str = ".unfinished";
 
-/// The content of the mark, for people who find the file.
+/// The content of the file that marks an unfinished directory, for people who find the file.
 const MARK_TEXT: &[u8] = b"The directory that this file is in is not whole: `tickwheel salvage`, `tickwheel restore` or a backup was making it and did not \
 finish. Delete the directory and run the command again.\n";
 
@@ -32,7 +32,8 @@ pub(super) struct Copy {
 }
 
 impl Copy {
-    /// Makes the directory of the copy beside `target`, with the mark of an unfinished directory. The last step gives it the name `target`.
+    /// Makes the directory of the copy beside `target`, with the mark of an unfinished directory. [`finish`](Self::finish) gives it the
+    /// name `target`.
     pub(super) fn begin(source: &Path, target: &Path) -> Result<Self, BackupError> {
         match fs::read_dir(target) {
             Ok(mut entries) => {
@@ -43,8 +44,8 @@ impl Copy {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(source) => return Err(failed("look into", target, source)),
         }
-        // The rename at the end can replace an empty directory, but no link and no mount point. In both cases the copy would be made on
-        // another disk than the caller meant.
+        // The rename at the end can replace an empty directory, but no link and no mount point. With a link or a mount point, the copy may
+        // also be made on another disk than the caller meant.
         if let Some(what) = not_plain(target) {
             return Err(BackupError::NotPlain { path: target.to_owned(), what });
         }
@@ -80,8 +81,8 @@ impl Copy {
         &self.made_as
     }
 
-    /// Copies `parts` from `source`, and returns the list of the copied files. All of them are durable then. Their names come from a list
-    /// that the store made, never from a user.
+    /// Copies `parts` from `source`, and returns the list of the copied files. All of them are durable then. Their names come from the
+    /// store or from an examination of the source.
     pub(super) fn take(
         &self,
         source: &Path,
@@ -133,8 +134,8 @@ impl Copy {
         self.finish_by(sync_dir)
     }
 
-    /// Works as [`finish`](Self::finish), and syncs the folder with `sync`. If that fails, the copy loses its final name again: a copy that
-    /// is reported as failed must not look whole.
+    /// Works as [`finish`](Self::finish), and syncs the folder with `sync`. If the sync fails, the copy loses its final name again: a copy
+    /// that is reported as failed must not look whole.
     fn finish_by(mut self, sync: impl FnOnce(&Path) -> Result<(), BackupError>) -> Result<(), BackupError> {
         let rename =
             |from: &Path, to: &Path| fs::rename(from, to).map_err(|source| failed("rename", from, source));
@@ -231,7 +232,7 @@ fn sync_dir(path: &Path) -> Result<(), BackupError> {
     File::open(path).and_then(|dir| dir.sync_all()).map_err(|source| failed("sync", path, source))
 }
 
-/// Returns what the target is, if a rename cannot replace it. `None`: a rename can, or the target is missing.
+/// Returns the kind of the target if a rename cannot replace it. `None`: the target is no link and no mount point, or it is missing.
 fn not_plain(target: &Path) -> Option<&'static str> {
     let found = fs::symlink_metadata(target).ok()?;
     if found.file_type().is_symlink() {

@@ -1,4 +1,4 @@
-//! [`Hand`]: how fast a backup works, and who may stop it.
+//! [`Hand`]: the pace of a backup, and the watch that can stop it.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -129,7 +129,7 @@ impl Hand {
 
 /// Checks that the disk of this folder has `bytes` free, and `left_free` beside them.
 fn check_room(folder: &Path, bytes: u64, left_free: LeftFree) -> Result<(), BackupError> {
-    // A file system that does not say how much is free is taken for not full.
+    // A file system that does not say how much is free counts as not full.
     let Ok(stat) = statvfs(folder) else { return Ok(()) };
     let [free, all] = [stat.f_bavail, stat.f_blocks].map(|blocks| blocks.saturating_mul(stat.f_frsize));
     let needed = bytes.saturating_add(left_free.bytes.min(all / left_free.part));

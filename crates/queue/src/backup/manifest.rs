@@ -14,7 +14,7 @@ use super::report::{BackupError, BackupReport, failed};
 
 /// The version of the manifest that is written. Earlier versions are read too: version 1 has neither `directory` nor `ack`.
 const FORMAT: u32 = 2;
-/// The most bytes that a manifest may have. It has some 90 bytes for each file, so 100,000 files fit.
+/// The most bytes that a manifest may have. It has some 110 bytes for each file, so 100,000 files fit.
 const BYTES_MAX: u64 = 16 << 20;
 /// The number of bytes of a file that are read at once.
 const PIECE_BYTES: usize = 1 << 20;
@@ -25,7 +25,7 @@ const PIECE_BYTES: usize = 1 << 20;
 /// A directory that was opened is no longer a backup, so an opening removes the manifest.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Manifest {
-    /// The version of this file.
+    /// The version of the manifest's format.
     tickwheel_backup: u32,
     /// The version of the program that made the backup.
     version: String,
@@ -158,7 +158,7 @@ impl Manifest {
         hex(crc32c::crc32c(&empty.to_bytes()))
     }
 
-    /// Returns an instant: everything that was acknowledged before it is in the backup.
+    /// Returns an instant: the backup has everything that was acknowledged before it, with the exception that [`ack`](Self::ack) names.
     #[must_use]
     pub fn as_of(&self) -> Option<Timestamp> {
         instant(&self.as_of)
@@ -379,7 +379,7 @@ mod tests {
   "crc32c": "SUM"
 }
 "#;
-        // An earlier version of this program writes such a manifest. Its checksum is of the text with an empty `crc32c`.
+        // An earlier version of this program wrote such a manifest. Its checksum is of the text with an empty `crc32c`.
         let sum = crc32c::crc32c(text.replace("SUM", "").as_bytes());
         let old = Manifest::parse(text.replace("SUM", &format!("{sum:08x}")).as_bytes()).expect("it is read");
         assert_eq!((old.directory(), old.ack(), old.report().tasks), (None, None, Some(7)));

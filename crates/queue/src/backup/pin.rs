@@ -9,13 +9,13 @@ pub(crate) enum Pin {
     /// Pin the files that a copy needs. The answer has the list of pinned files (`None`: the store has no files), and the instant of the
     /// pin.
     Begin(oneshot::Sender<(Option<PinnedFiles>, Timestamp)>),
-    /// Unpin the files. If a backup waits for the answer, the answer tells it that the pin lasted until now.
+    /// Unpin the files. There is a sender if a backup waits for the answer, which proves that the files were pinned until this request.
     End(Option<oneshot::Sender<()>>),
 }
 
 impl Pin {
-    /// Pins or unpins `files`, and answers the backup. The calling thread also sends the answers of the queue, so every answer before `now`
-    /// left before the pin.
+    /// Pins or unpins `files`, and answers the backup if it waits. The calling thread also sends the answers of the queue, so every answer
+    /// that was sent before `now` was sent before the pin.
     pub(crate) fn carry_out(self, files: Option<&mut dyn BackupPin>, now: Timestamp) {
         match (self, files) {
             (Self::Begin(reply), Some(files)) => {

@@ -7,12 +7,12 @@ use tickwheel_store::{Disk, DiskError, FsDisk};
 
 use super::report::{self, BackupError};
 
-/// The lock of a directory of backups: no other process keeps its backups in the directory meanwhile. The lock is like that of a data
-/// directory: it locks the file `lock` in the directory, and the directory itself.
+/// The lock of a directory of backups. One process at a time can have it, so two servers do not keep their backups in one directory. The
+/// lock is like that of a data directory: it locks the file `lock` in the directory, and the directory itself.
 #[derive(Debug)]
 pub struct PlaceLock {
     path: PathBuf,
-    /// The locked directory; `None` once the lock was lost and could not be taken again.
+    /// The locked directory; `None` while this process does not have the lock.
     disk: Option<FsDisk>,
 }
 
@@ -20,16 +20,16 @@ impl PlaceLock {
     /// Takes the lock of a directory, which has to exist.
     ///
     /// # Errors
-    /// [`BackupError::PlaceInUse`]: another process has the lock. [`BackupError::Io`]: the file system refuses, or `lock` is a symbolic
-    /// link.
+    /// [`BackupError::PlaceInUse`]: another process has the lock. [`BackupError::Io`]: the directory is missing or is no directory, the
+    /// file system fails, or `lock` is a symbolic link.
     pub fn take(path: &Path) -> Result<Self, BackupError> {
         let mut lock = Self { path: path.to_owned(), disk: None };
         lock.take_again()?;
         Ok(lock)
     }
 
-    /// Checks that this process still has the lock. Takes the lock again if the file `lock` was removed, or if the directory was removed
-    /// and made anew. Returns whether the lock was taken again.
+    /// Checks that this process still has the lock. Takes the lock again if the file `lock` is gone or is another file, for example because
+    /// the directory was removed and made anew, or if this process lost the lock before. Returns whether the lock was taken again.
     ///
     /// # Errors
     /// The errors of [`take`](Self::take). After an error, this process does not have the lock until a later call returns `Ok`.

@@ -15,8 +15,8 @@ pub struct BackupReport {
     pub files: u64,
     /// The size of all these files (bytes).
     pub bytes: u64,
-    /// The copy has everything that was acknowledged before this instant. `None`: the backup that was restored has no manifest with the
-    /// instant.
+    /// The copy has everything that was acknowledged before this instant, with the exception that `ack` names. `None`: the backup that was
+    /// restored has no manifest with the instant.
     pub as_of: Option<Timestamp>,
     /// Which failures an acknowledged call survived in the queue that was copied while it ran. [`Durability::Memory`]: the copy may lack
     /// calls that were acknowledged in the last moments before `as_of`, because they were not written yet. `None`: no queue ran, or the
@@ -48,7 +48,8 @@ impl BackupReport {
     }
 }
 
-/// Why there is no copy. Each text completes "failed to copy: ...". After an error the target is absent, or as it was before the copy.
+/// Why there is no copy. Each text completes "failed to copy: ...". After an error the target is absent, or as it was before the copy. In
+/// one case it is a whole copy: the last sync and the rename back both failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BackupError {
@@ -58,13 +59,14 @@ pub enum BackupError {
         /// The target.
         path: PathBuf,
     },
-    /// The path has an unfinished copy, left by a copy that was killed.
+    /// The path is the directory of an unfinished copy, such as one of a backup that was killed.
     #[error("{} is a part of a copy that did not finish; remove it first", path.display())]
     Unfinished {
         /// The unfinished copy.
         path: PathBuf,
     },
-    /// The path of the target does not end with a name (it is `/` or ends with `..`), so the copy cannot be renamed to it.
+    /// The path of the target does not end with a name (such as `/`, `.` or a path that ends with `..`), so the copy cannot be renamed to
+    /// it.
     #[error("{} has no name of its own; write out the name of the directory that is to be made", path.display())]
     NoName {
         /// The target.
@@ -101,7 +103,7 @@ pub enum BackupError {
     Damaged {
         /// The directory.
         path: PathBuf,
-        /// Everything that is wrong with the directory.
+        /// The problems that the examination found in the directory.
         problems: Vec<Problem>,
     },
     /// The check found damage in the copy, although the copied directory is in order. The copy was removed.

@@ -51,8 +51,8 @@ impl Source {
         Ok(BackupReport { ack: Some(self.ack), ..report })
     }
 
-    /// Copies the files slowly, on a thread of its own, so that the queue can work meanwhile. Blocks until the copy is checked, has a
-    /// manifest, and has its name.
+    /// Copies the files slowly, on a thread of its own, so that the queue can work meanwhile. Blocks until the copy is checked and has a
+    /// manifest and its final name, or until an error.
     pub(crate) fn copy_gently(
         &self,
         target: &Path,
@@ -78,7 +78,7 @@ impl Source {
     fn turn(&self) -> Result<std::sync::MutexGuard<'_, ()>, BackupError> {
         match self.turn.try_lock() {
             Ok(turn) => Ok(turn),
-            // The last copy panicked. Its panic released the lock, so another copy may begin.
+            // An earlier copy panicked. The panic released the lock, so another copy may begin.
             Err(std::sync::TryLockError::Poisoned(turn)) => Ok(turn.into_inner()),
             Err(std::sync::TryLockError::WouldBlock) => Err(BackupError::Busy),
         }
@@ -124,8 +124,8 @@ fn copy_pinned(
     let pinned = pinned.ok_or(BackupError::InMemory)?;
     hand.watch().held(as_of);
     let files = copy.take(directory, &pinned.files, hand)?;
-    // The answer of the shard thread proves that the files were pinned until now. A queue that has closed sends no answer: its next owner
-    // may have changed the files while they were copied.
+    // The answer of the shard thread proves that the files were pinned until now. A queue that has closed sends no answer. Then the
+    // next owner of the directory may have changed the files while they were copied.
     let (reply, unpinned) = oneshot::channel();
     messages.send(Message::Pin(Pin::End(Some(reply)))).map_err(|_| closed())?;
     unpinned.recv().map_err(|_| closed())?;

@@ -11,7 +11,8 @@ use tickwheel_store::{Disk, DiskError, FsDisk, OpenError};
 use super::copy::Copy;
 use super::report::BackupError;
 
-/// Why nothing was salvaged. Each text completes "failed to salvage: ...". After an error the target is absent, or as it was before.
+/// Why nothing was salvaged. Each text completes "failed to salvage: ...". After an error the target is absent, or as it was before. In one
+/// case it is a whole directory: the last sync and the rename back both failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SalvageError {
@@ -47,7 +48,8 @@ pub enum SalvageError {
         /// The file, and why it cannot be read.
         source: DiskError,
     },
-    /// The directory cannot be listed, or its damage leaves nothing that can be read.
+    /// The salvage cannot begin. For example, the directory cannot be listed, is itself the rest of a killed salvage, or has a `meta` of
+    /// another directory.
     #[error("{}: {source}", path.display())]
     Hopeless {
         /// The directory.
@@ -130,7 +132,7 @@ pub fn salvage(from: &Path, to: &Path, progress: &mut dyn FnMut(Progress)) -> Re
     Ok(report)
 }
 
-/// Returns the first file that was changed, added or removed between the two lists.
+/// Returns a file that was changed, added or removed between the two lists; `None` if there is no such file.
 fn changed<V: PartialEq>(before: &BTreeMap<String, V>, after: &BTreeMap<String, V>) -> Option<String> {
     let differs = |(name, stamp): &(&String, &V)| before.get(*name) != Some(*stamp);
     let gone = before.keys().find(|name| !after.contains_key(*name));
@@ -192,7 +194,7 @@ mod tests {
     }
 
     /// The story: a salvage was killed while it wrote. `serve` started from the unfinished directory, with half of the tasks, and `doctor`
-    /// found it in order. A rename of the directory did not change that.
+    /// found it in order. The unfinished directory has to be refused under every name, so the test copies it to other names.
     #[test]
     fn what_a_killed_salvage_leaves_is_refused_by_all_under_any_name() {
         let place = tempfile::tempdir().expect("a directory");

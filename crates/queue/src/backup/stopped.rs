@@ -30,7 +30,7 @@ pub fn backup(from: &Path, to: &Path) -> Result<BackupReport, BackupError> {
         std::io::ErrorKind::WouldBlock => BackupError::InUse { path: from.to_owned() },
         _ => of_disk(from, error),
     })?;
-    // The directory is examined again, because another process may have used it until now.
+    // The directory is examined again, because another process may have changed it until the lock was taken.
     let mut directory = Directory::new(from).map_err(|error| of_disk(from, error))?;
     let found = examine(&mut directory, Depth::Opening);
     let begun_at = system_now();
@@ -44,11 +44,13 @@ pub fn backup(from: &Path, to: &Path) -> Result<BackupReport, BackupError> {
 /// Copies `from`, a backup, to `to`, so that a queue can be opened in `to`. `to` must be absent or empty.
 ///
 /// Every record of `from` is read and checked before the copy, and every record of the copy is read and checked after it. A link in `from`,
-/// or a file that no backup has, is refused. `from` is not changed. If the backup has a [`Manifest`], each byte and each count is compared
-/// with the manifest. The report tells what the copy has, and the instant of the backup. Leases in the copy are as they were in the backup.
+/// or a file that no backup has, is refused. `from` is not changed. If the backup has a [`Manifest`], the checksum of each file, and the
+/// counts, are compared with the manifest. The report tells what the copy has, and the instant of the backup. Leases in the copy are as
+/// they were in the backup.
 ///
 /// # Errors
-/// [`BackupError`]: `from` is damaged, has a link or a file that no backup has, or is in use; or the copy cannot be made.
+/// [`BackupError`]: `from` is damaged or unfinished, differs from its manifest, has a link or a file that no backup has, or is in use; or
+/// the copy cannot be made.
 pub fn restore(from: &Path, to: &Path) -> Result<BackupReport, BackupError> {
     if from.file_name().is_some_and(|name| name.to_string_lossy().ends_with(UNFINISHED)) {
         return Err(BackupError::Unfinished { path: from.to_owned() });
@@ -104,7 +106,7 @@ fn copy_examined(
     let files = copy.take(from, &parts.collect::<Vec<_>>(), &mut Hand::quick())?;
     let copied = check(copy.path(), Hand::quick())?;
     if !copied.is_in_order() {
-        // The source may be damaged: until now, only the parts of it that an opening reads were checked.
+        // The source may be damaged: before the copy, a backup checks only the parts of the source that an opening reads.
         let mut directory = Directory::new(from).map_err(|error| of_disk(from, error))?;
         let source = examine(&mut directory, Depth::Records);
         if !source.is_in_order() {

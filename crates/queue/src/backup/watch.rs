@@ -10,7 +10,7 @@ use super::report::BackupError;
 /// The phase of a backup.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub enum BackupPhase {
-    /// The backup copies the files.
+    /// The backup copies the files, or has not begun.
     #[default]
     Copying,
     /// The backup reads the copy back and checks every record.
@@ -38,8 +38,8 @@ pub struct BackupProgress {
 /// Shows the progress of one backup to other threads, and stops the backup. All clones belong to the same backup; make a new watch for each
 /// backup.
 ///
-/// The thread of the backup writes the progress, and every thread reads it. Any thread sets `stopped`, and the thread of the backup reads
-/// `stopped` between two pieces. No other memory depends on `stopped`, so `Relaxed` is enough.
+/// The thread of the backup writes the progress, and any thread may read it. Any thread may set `stopped`, and the thread of the backup
+/// reads `stopped` between two pieces. No other memory depends on `stopped`, so `Relaxed` is enough.
 #[derive(Clone, Debug, Default)]
 pub struct BackupWatch(Arc<Inner>);
 
@@ -58,6 +58,7 @@ impl BackupWatch {
     }
 
     /// Tells the backup to stop. The backup ends with [`BackupError::Stopped`] after the present piece, and its unfinished copy is removed.
+    /// A stop while the copy gets its final name has no effect.
     pub fn stop(&self) {
         self.0.stopped.store(true, Ordering::Relaxed);
     }

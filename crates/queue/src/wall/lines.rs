@@ -5,8 +5,7 @@ use super::{CLOCK_GUARD, RETURN_MAX, STEP_NOTICED, is_step};
 /// The largest number of lines that are remembered. If the clock is set more often, the line that would be forgotten first is dropped.
 const LINES_MAX: usize = 16;
 
-/// A line that the wall clock left. A line is a span of time in which the offset of the wall clock against the boot-time clock was the
-/// same.
+/// A line that the wall clock left. On one line, the offset of the wall clock against the boot-time clock stays about the same.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 struct Line {
     offset_ns: i128,

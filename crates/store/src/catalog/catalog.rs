@@ -17,16 +17,16 @@ use crate::index::{Ids, KeyHash, Keys, Naming, Spot, Whereabouts, id_of};
 use crate::rules::Rules;
 use crate::segment::Footer;
 
-/// The number of ended tasks that are forgotten at most with one commit. A commit brings fewer ended tasks on average, so old ones do not
-/// pile up.
+/// At most this many ended tasks are forgotten with one commit. A commit brings fewer ended tasks on average, so old ones do not pile up.
 const FORGOTTEN_AT_ONCE: usize = 1_024;
 
 /// The committed state of one shard: the tasks that have not ended and where the record of each is, the last tasks that ended, the rules,
 /// and the state of the engine.
 ///
-/// The record of a task is either in the *memtable*, in memory and in the log, or *far*, in a segment. Memory has two small indexes of all
-/// tasks that have not ended, by id and by key. Everything else of a far task is read from its record when it is needed. A record in a
-/// segment is live if and only if the index by id has this record's place. Only an opening needs the tombstones of segments.
+/// The record of a task is either in the *memtable*, in memory and in the log, or *far*, in a segment. Memory has two small indexes of the
+/// tasks that have not ended: all of them by id, and by key those that are not found by their id alone. Everything else of a far task is
+/// read from its record when it is needed. A record in a segment is live if and only if the index by id has this record's place. Only an
+/// opening needs the tombstones of segments.
 ///
 /// The catalog makes no disk calls. Its owner makes the calls, and tells the catalog what was done.
 ///
@@ -56,8 +56,8 @@ pub(crate) struct Catalog {
 pub(crate) enum Sought {
     /// Memory knows the whole answer.
     Known(Found),
-    /// The task may be one of these far tasks: their ids, and the spots of their records. If the task is none of them, the answer is this
-    /// `Found`.
+    /// The task may be one of the listed far tasks: their ids, and the spots of their records. If the task is none of the listed ones, the
+    /// answer is the `Found` of this variant.
     Far(Vec<(u64, Spot)>, Found),
 }
 
@@ -139,7 +139,7 @@ impl Catalog {
         self.memtable.bytes() + ended + self.rules.bytes() + 256 * segments + 10 * tombstones
     }
 
-    /// Returns the hash under which the index by key has a task.
+    /// Returns the hash under which the index by key has a task; [`KeyHash::MADE`] if the task is not in that index.
     pub(crate) fn key_of(&self, task: &Task) -> KeyHash {
         self.naming.of(task)
     }
@@ -167,8 +167,8 @@ impl Catalog {
         }
     }
 
-    /// Takes in a task's record. `body_known`: the log has the body in an earlier record, which is the record of the task in the memtable.
-    /// A record changes nothing if the memtable has a record of the task that is as new or newer, or if the history has an end of the task
+    /// Takes in a task's record. `body_known`: an earlier record of the task in the log has the body, and the memtable has the task. A
+    /// record changes nothing if the memtable has a record of the task that is as new or newer, or if the history has an end of the task
     /// that is as new or newer.
     pub(crate) fn store(&mut self, task: &Arc<Task>, body_known: bool) {
         self.store_as(task, body_known, self.naming.of(task));
@@ -224,7 +224,7 @@ impl Catalog {
             None => {}
         }
         // The history may have the end already, from a checkpoint that still has the task as live. The end of a dead task that was
-        // forgotten is not added, because it would push ended tasks out of the history for which clients still ask.
+        // forgotten is not added, because it would take the place of an end for which clients still ask.
         if ended.outcome != Outcome::Forgotten {
             self.histories.add_as(ended, key);
         }
@@ -249,8 +249,8 @@ impl Catalog {
         }
     }
 
-    /// Updates the catalog after a change with which a task may have become dead or live again: whether its key leads to it, and the counts
-    /// of its queue.
+    /// Updates the catalog after a change with which a task may have died, lost its key or come to life again: the index by key, and the
+    /// counts of the task's queue.
     fn note_death(&mut self, task: &Task) {
         let is_dead = task.dead().is_some();
         let was_dead = self.dead.contains(&task.id);
@@ -403,8 +403,8 @@ impl Catalog {
         }
     }
 
-    /// Takes in that a durable checkpoint wrote a record of the memtable to `spot`. If the task was not changed after `cut`, it is far from
-    /// now on. Otherwise the record at `spot` is dead.
+    /// Takes in that a durable checkpoint wrote a record of the memtable to `spot`. If the task was not changed after `cut`, the task
+    /// becomes far. Otherwise the record at `spot` is dead.
     pub(crate) fn settle(&mut self, id: u64, cut: Seq, spot: Spot) {
         let Self { ids, memtable, segments, .. } = self;
         let is_far = ids.change(id, |at| match at {
@@ -419,8 +419,8 @@ impl Catalog {
         }
     }
 
-    /// Takes in that a record was copied from the segment `from` to the spot `to`. If the task was not changed since, its live record is at
-    /// `to` from now on. Otherwise the copy is dead.
+    /// Takes in that a record was copied from the segment `from` to the spot `to`. If the task was not changed since, the copy becomes its
+    /// live record. Otherwise the copy is dead.
     pub(crate) fn move_record(&mut self, id: u64, from: u32, to: Spot) {
         match self.ids.get(id) {
             Some(Whereabouts::Far(spot)) if spot.segment == from => {

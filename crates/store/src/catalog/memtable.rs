@@ -9,8 +9,9 @@ use crate::table::record_bytes;
 
 /// The tasks in the memtable, by slot and in the order of their due keys.
 ///
-/// The next checkpoint writes the tasks of the memtable into segments. So there are never more of them than the log has changes since the
-/// last checkpoint. The memtable and the engine share a record while the engine has the task too.
+/// Each checkpoint writes the tasks of the memtable into segments, except tasks that change meanwhile. So the memtable never has more tasks
+/// than the log has changes since the start of the last durable checkpoint. The memtable and the engine share a record while the engine has
+/// the task too.
 #[derive(Clone, Debug)]
 pub(crate) struct Memtable {
     slots: Vec<Option<Held>>,
@@ -39,7 +40,7 @@ impl Held {
 }
 
 impl Memtable {
-    /// Makes an empty memtable. Fewer than `tail_max` of its newest entries are not sorted at any time.
+    /// Makes an empty memtable. At any time, fewer than `tail_max` of its newest entries are unsorted.
     pub(crate) fn new(tail_max: usize) -> Self {
         Self { slots: Vec::new(), free: Vec::new(), order: Order::new(tail_max), bytes: 0 }
     }
@@ -125,7 +126,7 @@ impl Memtable {
         })
     }
 
-    /// Loads into the processor's cache the memory of the task in this slot that is about to be read, see
+    /// Loads the beginning of the record of the task in this slot into the processor's cache, if the slot has a task. See
     /// [`Ids::touch`](crate::index::Ids::touch).
     pub(crate) fn touch(&self, slot: u32) {
         if let Some(held) = &self.slots[slot as usize] {
@@ -133,7 +134,7 @@ impl Memtable {
         }
     }
 
-    /// Loads into the processor's cache all memory that the records of these tasks take.
+    /// Loads the beginnings of these tasks' records, bodies, keys and payloads into the processor's cache.
     pub(crate) fn touch_records(&self, entries: &[(DueKey, u32)]) {
         let tasks = || entries.iter().filter_map(|(_, slot)| self.slots[*slot as usize].as_ref());
         // Each round follows one pointer of every task: to the task, to its body, to the bytes. So the waits for memory of one round

@@ -6,13 +6,14 @@ use tickwheel_engine::DueKey;
 pub(super) type Entry = (DueKey, u32);
 
 /// The due keys of the tasks in the memtable, with their slots. Some entries may be dead: their task has left the slot, or has another due
-/// key. The entries are in sorted runs, each about twice as long as the next (the logarithmic method: Bentley and Saxe, 1980).
+/// key. The entries are in sorted runs, each at least twice as long as the next (the logarithmic method: Bentley and Saxe, 1980). Only the
+/// newest entries are in no run yet.
 ///
 /// To add an entry costs O(log n) comparisons of neighbours in memory on average. In a tree, each comparison would go to a different part
 /// of memory. At worst, when the largest runs are merged, to add an entry costs O(n): 10 ms for 300,000 entries. Single entries are not
 /// removed: a reader skips the dead ones. Once more than `tail_max` entries and more than a quarter of all entries are dead, all dead
-/// entries are swept, also in O(n). If a task comes back to its slot with the same due key, its dead entry is live again, and there are two
-/// equal entries.
+/// entries are swept, which also costs about O(n). If the task of a slot gets a former due key again, the dead entry of that due key is
+/// live again, and there are two equal entries.
 #[derive(Clone, Debug)]
 pub(super) struct Order {
     runs: Vec<Vec<Entry>>,

@@ -14,13 +14,13 @@ pub(crate) struct Segment {
     pub(crate) generation: u64,
     pub(crate) name: Arc<str>,
     pub(crate) bucket: Bucket,
-    /// Whether the segment's records were copied from another segment. Such records are copied again only to get rid of the dead records
+    /// Whether the segment's records were copied from other segments. Such records are copied again only to get rid of the dead records
     /// among them.
     pub(crate) moved: bool,
     /// The length of the finished runs in the file (bytes), 0 until the first run is finished. Bytes behind this length belong to an
     /// unfinished run.
     pub(crate) len: u64,
-    /// The runs, in the order in which they stand in the file.
+    /// The runs, in their order in the file.
     pub(crate) runs: Vec<Run>,
     /// Number of live records.
     pub(crate) live: u64,
@@ -132,7 +132,7 @@ impl Segments {
         self.slots[slot as usize].as_mut().expect("a segment is known for as long as it is there")
     }
 
-    /// Counts a change of the runs: some runs came, moved or are about to go.
+    /// Counts a change of the runs: some runs were added or moved, or are about to be removed.
     pub(crate) fn rearranged(&mut self) {
         self.layout += 1;
     }

@@ -34,12 +34,12 @@ impl BlockKind {
     const ALL: [Self; 5] = [Self::Segments, Self::Rules, Self::Ended, Self::End, Self::EndBefore];
 }
 
-/// Where a checkpoint stands in the log. A recovery loads the checkpoint, and then applies the frames after `frame`.
+/// The position of a checkpoint in the log. A recovery loads the checkpoint, and then applies the frames after `frame`.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Start {
     /// The last change of the frame `frame`.
     pub(crate) seq: Seq,
-    /// The last frame whose changes are all in the checkpoint. Of later frames, some changes may be in the checkpoint.
+    /// All changes of this frame and of earlier frames are in the checkpoint. Of later frames, some changes may be in the checkpoint.
     pub(crate) frame: u64,
     /// The frames after `frame` are in log files of this generation or of later ones.
     pub(crate) generation: u64,
@@ -53,8 +53,8 @@ pub(super) fn header_bytes(start: Start, number: u64, seeds: &Seeds) -> [u8; HEA
     header(MAGIC, FORMAT, seeds.of(Use::Checkpoint(number)), own)
 }
 
-/// Reads from a header where the checkpoint stands in the log. Returns `Ok(None)` if the header is damaged, or belongs to another
-/// checkpoint. Returns `Err` with the format if a later version wrote the header.
+/// Reads the position of a checkpoint in the log from the header of the checkpoint. Returns `Ok(None)` if the header is damaged, or belongs
+/// to another checkpoint. Returns `Err` with the format if a later version wrote the header.
 pub(crate) fn read_start(bytes: &[u8], number: u64, seeds: &Seeds) -> Result<Option<Start>, u32> {
     let own = read_own(bytes, MAGIC, FORMAT, seeds.of(Use::Checkpoint(number)))?;
     Ok(own.and_then(|[found, seq, frame, generation, epoch, _]| {
@@ -139,9 +139,10 @@ pub(crate) struct End {
     pub(crate) segments: u64,
     /// Number of records of ended tasks.
     pub(crate) ended: u64,
-    /// The last synced frame of the log when the end of the checkpoint was written. A recovery that does not find this frame has lost it.
+    /// The last synced frame of the log when the end of the checkpoint was written. If a recovery does not find this frame, the frame was
+    /// lost.
     pub(crate) last_frame: u64,
-    /// The latest instant of the wall clock that the log had then.
+    /// The latest instant of the wall clock that the log had when the end of the checkpoint was written.
     pub(crate) wall: Timestamp,
     /// The state of the engine.
     pub(crate) state: EngineState,

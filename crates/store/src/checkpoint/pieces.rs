@@ -30,7 +30,8 @@ pub(crate) struct Hole {
     pub(crate) held: &'static str,
 }
 
-/// Reads every block whose checksum is right. Behind a damaged block, searches for the next good block byte by byte.
+/// Reads the blocks whose checksum is right, up to the end of the checkpoint. Behind a damaged block, searches for the next good block byte
+/// by byte.
 pub(crate) fn read_pieces(file: &[u8], number: u64, seeds: &Seeds) -> Pieces {
     let seed = seeds.of(Use::Checkpoint(number));
     let mut pieces = Pieces::default();

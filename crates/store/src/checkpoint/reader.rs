@@ -16,13 +16,13 @@ pub(crate) struct Loaded {
     pub(crate) segments: Vec<Listed>,
     pub(crate) ended: Vec<Ended>,
     pub(crate) rules: Vec<RuleEffect>,
-    /// Where the checkpoint stands in the log.
+    /// The position of the checkpoint in the log.
     pub(crate) start: Start,
     /// The facts about the whole checkpoint.
     pub(crate) end: End,
 }
 
-/// The place in a file at which a checkpoint cannot be used, and the reason.
+/// The place in a file that makes a checkpoint unusable, and the reason.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Damage {
     pub(crate) file: String,

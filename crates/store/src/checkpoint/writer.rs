@@ -15,9 +15,10 @@ use crate::layout::{SHARD, checkpoint_file, unfinished};
 
 /// A checkpoint that is being written.
 ///
-/// All tasks that were in the memtable at the checkpoint's start are in segments by now, and the checkpoint lists these segments. Then the
-/// writer goes through the rules and the ended tasks, a step at a time. Commits go on meanwhile, so some changes in the checkpoint are
-/// later than its start (the checkpoint is *fuzzy*). This is correct, because a recovery applies the log from the checkpoint's start on.
+/// Before the writer begins, the checkpoint has written the tasks of the memtable to segments, except tasks that changed since the
+/// checkpoint's start. The writer writes the list of segments, and then goes through the rules and the ended tasks, a step at a time.
+/// Commits go on meanwhile, so some changes in the checkpoint are later than its start (the checkpoint is *fuzzy*). This is correct,
+/// because a recovery applies the log from the checkpoint's start on.
 #[derive(Debug)]
 pub(crate) struct Writer {
     start: Start,
@@ -83,12 +84,12 @@ impl Writer {
         }
     }
 
-    /// Returns the name of the file once the checkpoint is done.
+    /// Returns the name that the file gets once the checkpoint is written.
     pub(crate) fn name(&self) -> &Arc<str> {
         &self.name
     }
 
-    /// Returns the name of the file until the checkpoint is done.
+    /// Returns the name that the file has while the checkpoint is written.
     pub(crate) fn written_as(&self) -> &Arc<str> {
         &self.written_as
     }
@@ -98,8 +99,8 @@ impl Writer {
         matches!(self.at, Position::Done)
     }
 
-    /// Returns the next disk calls: a write of about `step_bytes` bytes and a sync, or at the end the change of the file's name. The caller
-    /// makes the calls in their order, after the calls of earlier steps.
+    /// Returns the next disk calls: a write of one block and a sync, or at the end the change of the file's name. A block of rules or of
+    /// ended tasks ends once the write has `step_bytes` bytes. The caller makes the calls in their order, after the calls of earlier steps.
     pub(crate) fn step(&mut self, source: Source<'_>, seeds: &Seeds, step_bytes: usize) -> Vec<Call> {
         if matches!(self.at, Position::Name) {
             self.at = Position::Done;

@@ -10,8 +10,8 @@ use super::wire::{
     DecodeError, Reader, put_bytes, put_member, put_text, put_timestamp, put_varint, timestamp,
 };
 
-// The tags of the extra members in the record of a task, in the order in which the members stand in the record. The tags never change, and
-// differ from the tags in `task.rs`.
+// The tags of the extra members of a task, in the order of the members in the task's record. The tags never change, and differ from the
+// tags in `task.rs`.
 const ORIGIN: u8 = 6;
 const TTR_MS: u8 = 7;
 const EXPIRE_AT: u8 = 8;
@@ -23,11 +23,11 @@ pub(super) const FAILURE: u8 = 12;
 const DEAD: u8 = 13;
 const STEP: u8 = 14;
 const TALLY: u8 = 15;
-// Members that are added later stand behind the body of the task.
+// Members that are added to the format later come behind the body of the task.
 const ACKED: u8 = 20;
 
-/// The tags of the terms in the record of a schedule, in the order in which the terms stand in the record. The tags never change, and
-/// differ from the tags in `schedule.rs`.
+/// The tags of the terms of a schedule, in the order of the terms in the schedule's record. The tags never change, and differ from the tags
+/// in `schedule.rs`.
 mod of_schedule {
     pub(super) const PRIORITY: u8 = 7;
     pub(super) const GROUP: u8 = 8;
@@ -57,7 +57,7 @@ pub(super) fn read_terms(tag: u8, reader: &mut Reader<'_>, terms: &mut Terms) ->
     Ok(true)
 }
 
-/// Appends to the record of a task the extra members that stand before the body.
+/// Appends to the record of a task the extra members that come before the body.
 pub(super) fn put_extra(out: &mut Vec<u8>, extra: &Extra) {
     let Extra { group, ttr_ms, origin, expire_at, trace, retry, failures, dead, step, acked: _, tally } =
         extra;
@@ -99,7 +99,7 @@ pub(super) fn put_extra(out: &mut Vec<u8>, extra: &Extra) {
     put_member(out, TALLY, (*tally != Tally::default()).then_some(*tally), put_tally);
 }
 
-/// Appends to the record of a task the extra members that stand behind the body.
+/// Appends to the record of a task the extra members that come behind the body.
 pub(super) fn put_extra_behind_body(out: &mut Vec<u8>, extra: &Extra) {
     put_member(out, ACKED, extra.acked.map(|acked| acked.0), put_varint);
 }

@@ -10,7 +10,7 @@ use super::wire::{DecodeError, Reader};
 /// At most this many queue names are remembered at one time.
 const QUEUES_MAX: usize = 1_024;
 
-/// Gives equal queue names and content types one allocation while records are read.
+/// Gives equal queue names one allocation while records are read, and equal content types of neighbouring records too.
 #[derive(Debug)]
 pub(crate) struct Names {
     queues: BTreeMap<String, QueueName>,

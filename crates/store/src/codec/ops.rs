@@ -1,4 +1,4 @@
-//! The records in one frame of the log, or in one block of a checkpoint: how they are written and read.
+//! The records of the log, of checkpoints and of segments: how they are written and read.
 
 use tickwheel_engine::{
     Batch, Ended, EngineState, LeaseNo, Outcome, Rule, RuleEffect, RuleName, Seq, Task, TaskEffect,
@@ -39,7 +39,7 @@ pub(crate) enum Op {
     Ended(Ended),
     /// The state of the engine.
     State(EngineState),
-    /// A change of a rule.
+    /// A rule, or the removal of a rule.
     Rule(RuleEffect),
 }
 
@@ -67,9 +67,9 @@ pub(crate) fn batch_bytes(batch: &Batch) -> usize {
     batch.effects.iter().map(of).sum()
 }
 
-/// Reads the last part of an engine state that a format before 6 wrote. This part follows the reserved ids, and names the numbers that
-/// owners may have used as keys. A still older record ends before this part. Then the state says that every number may have been used as a
-/// key.
+/// Makes an engine state that a format before 6 wrote. `rest` is the part of the record behind the reserved ids: the set of the lengths of
+/// the numbers that owners may have used as keys. A still older record has no such part. Then the state says that any number may be the key
+/// of an owner.
 pub(crate) fn state_before_format_6(
     ids_reserved: u64,
     rest: &mut Reader<'_>,
@@ -78,13 +78,13 @@ pub(crate) fn state_before_format_6(
     Ok(EngineState::from_parts(ids_reserved, numbers))
 }
 
-/// Reads an engine state. The state is all that is left of the record.
+/// Reads an engine state from all bytes that are left in `rest`.
 pub(crate) fn state(rest: &mut Reader<'_>) -> Result<EngineState, DecodeError> {
     let error = rest.error("the state of a later engine");
     EngineState::from_bytes(rest.rest()).map_err(|_| error)
 }
 
-/// Appends the change of a rule.
+/// Appends a rule, or the removal of the rule if `rule` is `None`.
 pub(crate) fn put_rule(out: &mut Vec<u8>, name: &RuleName, rule: Option<&Rule>) {
     put_op(out, tag::RULE, |out| rule::put_rule(out, name, rule));
 }
@@ -131,10 +131,10 @@ fn put_op(out: &mut Vec<u8>, tag: u8, record: impl FnOnce(&mut Vec<u8>)) {
     out[at..at + 4].copy_from_slice(&length.to_le_bytes());
 }
 
-/// Reads all records of a frame or a block and hands them to `take`, in order.
+/// Reads all records in `bytes`, and hands them to `take` in order.
 ///
 /// # Errors
-/// The first bytes that are no record, or the error of `take`. All records before were handed to `take`.
+/// The first bytes that are no record, or the first error of `take`. All records before that point were handed to `take`.
 pub(crate) fn read_ops(
     bytes: &[u8],
     names: &mut Names,
@@ -173,7 +173,7 @@ pub(crate) struct OpAt {
 }
 
 /// Returns an iterator that decodes records one by one. The iterator goes on after a record that does not decode. The iterator ends at the
-/// first bytes with an unknown tag, or with a length beyond the end of `bytes`.
+/// first bytes that cannot begin a record: too few bytes, an unknown tag, or a length beyond the end of `bytes`.
 pub(crate) fn split_ops<'a>(bytes: &'a [u8], names: &'a mut Names) -> impl Iterator<Item = OpAt> + 'a {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -445,7 +445,7 @@ mod tests {
             for flip in [1, 0x40, 0x80, 0xff] {
                 let mut damaged = bytes.clone();
                 damaged[at] ^= flip;
-                // The result may be a value or an error: only the checksum around the record detects damage.
+                // The result may be a value or an error. Decoding need not notice damage, because the checksum around the records does.
                 drop(read_all(&damaged));
             }
         }

@@ -34,7 +34,7 @@ mod tag {
     pub(super) const DRAINING: u8 = 9;
 }
 
-/// Appends the change of a rule: its kind, 1 if the rule exists and 0 if it was removed, its name, its members.
+/// Appends the kind of a rule, 1 if the rule exists or 0 if it was removed, the name of the rule, and the content of an existing rule.
 pub(super) fn put_rule(out: &mut Vec<u8>, name: &RuleName, rule: Option<&Rule>) {
     let stands = u8::from(rule.is_some());
     match name {
@@ -88,7 +88,7 @@ fn put_queue(out: &mut Vec<u8>, record: &QueueRecord) {
     }
 }
 
-/// Reads the change of a rule. The record has to end with the end of `reader`.
+/// Reads a rule, or the removal of a rule. The record has to end with the end of `reader`.
 pub(super) fn read_rule(reader: &mut Reader<'_>, names: &mut Names) -> Result<RuleEffect, DecodeError> {
     let kind = reader.u8()?;
     if !matches!(kind, kind::QUEUE | kind::SCHEDULE | kind::JOB) {

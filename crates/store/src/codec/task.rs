@@ -12,9 +12,9 @@ use super::wire::{
     DecodeError, Reader, put_bytes, put_member, put_text, put_timestamp, put_varint, timestamp,
 };
 
-/// The tags of the members that a record may have, in the order in which the record has them. A member that is absent has the value that
-/// most tasks have, so a plain task needs no byte for it. The numbers never change. The numbers between 5 and 16, and those above 19, are
-/// in `extra.rs`.
+/// The tags of the members that a record may have, in the order in which the record has them. An absent member has the value that most
+/// tasks have, unless the record leaves the body out. The numbers never change. The numbers between 5 and 16, and those above 19, are in
+/// `extra.rs`.
 mod tag {
     pub(super) const PRIORITY: u8 = 1;
     pub(super) const ATTEMPTS: u8 = 2;

@@ -2,13 +2,13 @@
 
 use tickwheel_engine::Timestamp;
 
-/// The error of decoding bytes that are no record: the record is damaged, or the bytes never were a record.
+/// The error of decoding bytes: the bytes are damaged, never were a record, or are of a later format.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{what} at byte {at} of the record")]
 pub(crate) struct DecodeError {
-    /// The damage, in words.
+    /// The reason, in words.
     pub(crate) what: &'static str,
-    /// The offset of the damage, from the start of the decoded bytes (bytes).
+    /// The offset at which the decoding failed, from the start of the decoded bytes (bytes).
     pub(crate) at: usize,
 }
 
@@ -110,7 +110,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads the tag of the next member of a record; `None` at the end of the record. `last` keeps the tag of the member before. Tags have
-    /// to rise; only the tags in `lists` may repeat. So one set of members has exactly one encoding.
+    /// to rise; only the tags in `lists` may repeat. So the members of a record have only one possible order.
     pub(super) fn tag(&mut self, last: &mut u8, lists: &[u8]) -> Result<Option<u8>, DecodeError> {
         if self.is_empty() {
             return Ok(None);
@@ -141,7 +141,7 @@ impl<'a> Reader<'a> {
 }
 
 pub(super) fn put_timestamp(out: &mut Vec<u8>, at: Timestamp) {
-    // The bits do not change, because a timestamp is never negative.
+    // `as_tick` returns the milliseconds unchanged, because a timestamp is never negative.
     put_varint(out, at.as_tick());
 }
 

@@ -51,7 +51,7 @@ pub(super) fn only_job(jobs: &mut Jobs) -> Job {
     ready.remove(0)
 }
 
-/// Acquires the shard: the writer's first frame is made and taken as written. Returns the ownership.
+/// Acquires the shard: makes the writer's first frame, and completes the job that writes the frame. Returns the ownership.
 pub(super) fn acquire(writer: &mut LogWriter, jobs: &mut Jobs, setup: &Setup) -> Ownership {
     let request = Request::Acquire { shard: ShardId::ONLY, wall: Timestamp::EPOCH };
     writer.prepare(RequestId(1), request, &catalog()).expect("the shard is free");
@@ -61,7 +61,7 @@ pub(super) fn acquire(writer: &mut LogWriter, jobs: &mut Jobs, setup: &Setup) ->
     writer.ownership()
 }
 
-/// Makes the commit of one task with this payload.
+/// Makes the request that commits one task with this payload.
 pub(super) fn commit(ownership: Ownership, seq: u64, payload: Vec<u8>, body_known: bool) -> Request {
     let mut task = sample_task(1, seq, "q", "k", 1_000);
     Arc::make_mut(&mut task.body).payload = payload;

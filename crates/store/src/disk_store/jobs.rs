@@ -1,4 +1,4 @@
-//! The jobs that the log writer, the reader and the maintenance give to the disk.
+//! The jobs that the parts of a store give to the disk.
 
 use crate::io::{Call, Job, JobId, Lane};
 
@@ -11,11 +11,11 @@ pub(super) struct Jobs {
 }
 
 impl Jobs {
-    /// Adds a job that makes `calls` in this order, and returns its id. The jobs of one lane are done in the order in which they were
-    /// added.
+    /// Adds a job that makes `calls` in their order, and returns the id of the job. If the job is to be done in the background and makes or
+    /// renames a file, adds a check of the lock before `calls`. The jobs of one lane are done in the order in which they were added.
     pub(super) fn add(&mut self, lane: Lane, mut calls: Vec<Call>) -> JobId {
-        // The disk handle of the background lane holds the lock, so the check of the lock goes to this lane. If another process may own the
-        // directory, the job fails before it makes a file or gives a checkpoint its name.
+        // The disk handle of the background lane has the lock, so only this lane can check the lock. If another process may own the
+        // directory, the job fails before it makes or renames a file.
         let makes = |call: &Call| matches!(call, Call::Create(_) | Call::Rename { .. });
         if lane == Lane::Background && calls.iter().any(makes) {
             calls.insert(0, Call::CheckLock);

@@ -37,7 +37,7 @@ pub(super) struct LogWriter {
     body_floor: Seq,
     /// Requests that write, in their order. None of them is in `pending` or `active`.
     waiting: VecDeque<(RequestId, Request)>,
-    /// The frame that waits for a file to be prepared.
+    /// The frame that was made, and is not being written yet.
     pending: Option<Pending>,
     /// The frame that is being written.
     active: Option<Active>,
@@ -50,7 +50,8 @@ struct Pending {
     kind: Kind,
     /// The head of the frame. `generation` and `durable` are set when the frame gets its position in a file.
     head: FrameHead,
-    /// The wall clock at the commit. The wall clock in `head` can be later, because it never goes back from frame to frame.
+    /// The wall clock at the commit. The wall clock in `head` can be later, because the wall clock of a frame is never before that of an
+    /// earlier frame.
     now: Timestamp,
     /// Space for the head, then the records.
     bytes: Vec<u8>,
@@ -102,7 +103,7 @@ pub(super) enum Sent {
 pub(super) enum Written {
     /// Nothing that the store has to know.
     Nothing,
-    /// The shard has a new owner. `last_wall` is the latest wall clock in the records before this owner.
+    /// The shard has a new owner. `last_wall` is the latest wall clock that the store knew before this owner.
     Acquired {
         id: RequestId,
         last_wall: Timestamp,
@@ -151,7 +152,8 @@ impl LogWriter {
         Ownership { shard: ShardId::ONLY, epoch: self.end.epoch, last_seq: self.end.seq }
     }
 
-    /// Returns the latest wall clock in the records.
+    /// Returns the latest wall clock of the log and of the commits. A commit without any change counts too, although nothing was written
+    /// for it.
     pub(super) fn wall(&self) -> Timestamp {
         self.end.wall
     }
@@ -173,8 +175,8 @@ impl LogWriter {
     /// Returns the next calls that prepare a log file. `wanted` is the length of the frame that waits for the file (bytes), if a frame
     /// waits.
     pub(super) fn preparation_step(&mut self, wanted: Option<u64>, step_bytes: usize) -> Vec<Call> {
-        // The last frame that an opening found may not be synced. The first frame of this owner repeats that frame, and from then on it is
-        // synced.
+        // The last frame that the opening found may not be synced. The owner's first frame repeats the records of that frame, and is
+        // synced. Until then, the number of that frame is not passed on as the last synced one.
         if self.end.again.is_none() {
             self.files.synced_through(self.unsynced.synced());
         }
@@ -210,12 +212,12 @@ impl LogWriter {
         pending.into_iter().chain(self.waiting.drain(..).map(|(id, _)| id))
     }
 
-    /// Whether this job writes or syncs frames of the log.
+    /// Whether this job is the writer's: the job of the active frame, or the sync under way.
     pub(super) fn has(&self, job: JobId) -> bool {
         self.active.as_ref().is_some_and(|active| active.job == job) || self.unsynced.has(job)
     }
 
-    /// Makes the frame of `request`. The frame is pending from now on.
+    /// Makes the frame of `request`, and keeps it as the pending frame.
     ///
     /// # Errors
     /// The answer, if the request is refused.
@@ -268,7 +270,7 @@ impl LogWriter {
                 pending.kind = Kind::Commit(batch);
                 pending.encode(catalog, self.body_floor);
             }
-            // A frame without records. Its head says that the frame before it was synced, so a recovery notices if that frame is lost.
+            // A frame without records. Its head names the last synced frame, so a recovery notices if a frame up to that one is lost.
             Request::Release { .. } => pending.kind = Kind::Release,
             Request::AcquiredPage { .. }
             | Request::GetMany(_)
@@ -413,7 +415,7 @@ impl Pending {
         put_batch(&mut self.bytes, batch);
     }
 
-    /// Takes the commit out, so that the frame is marked as answered. `None` if the frame belongs to no commit, or the commit was taken
+    /// Takes the commit out, and marks the frame as answered. Returns `None` if the frame belongs to no commit, or the commit was taken
     /// before.
     fn take_commit(&mut self) -> Option<Committed> {
         match std::mem::replace(&mut self.kind, Kind::Answered) {

@@ -21,8 +21,8 @@ use crate::io::{Call, Completion, JobId, Lane};
 use crate::layout::SHARD;
 use crate::options::{AckLevel, StoreOptions};
 
-/// The maintenance of the files in the background, one step at a time. A request waits for a step only if the log has no file for its
-/// frame, if a checkpoint is far behind, or if the request releases the shard.
+/// The maintenance of the files in the background, one step at a time. A request that writes waits for a step only if the log has no file
+/// for its frame, if the checkpoint under way is behind, or if the request releases the shard.
 #[derive(Debug)]
 pub(super) struct Maintenance {
     /// The step under way.
@@ -32,7 +32,8 @@ pub(super) struct Maintenance {
     standing: Option<Arc<str>>,
     /// The number of the last checkpoint that was begun.
     number: u64,
-    /// Calls that remove what a checkpoint or a note wrote before it was given up. These calls come before any other call to the files.
+    /// Calls that remove what a checkpoint or a note wrote before it was given up. These calls are made before maintenance makes any other
+    /// call.
     undo: VecDeque<Call>,
     removals: VecDeque<Removal>,
     /// Whether a backup has pinned the files. If so, no file that the backup lists is removed.
@@ -87,8 +88,8 @@ pub(super) struct Shop<'a> {
     pub(super) free_bytes: u64,
 }
 
-/// While the disk is full, this many idle polls pass between two tries, unless a frame waits for a file. Each try makes calls that will
-/// probably fail.
+/// While the disk is full, this many idle polls pass between two tries, unless a frame waits for a file. The calls of a try will probably
+/// fail too.
 const IDLE_POLLS_PER_TRY: u32 = 8;
 
 /// A checkpoint is late when the log that no checkpoint covers has this many times the bytes that start a checkpoint.
@@ -166,7 +167,7 @@ impl Maintenance {
         self.free_log(self.free_below, writer);
     }
 
-    /// Takes in that the owner is releasing the shard. From now on a step begins only if the last frame needs a file.
+    /// Takes in that the owner is releasing the shard. Until [`resume`](Self::resume), a step begins only if the last frame needs a file.
     pub(super) fn stop(&mut self) {
         self.stopped = true;
     }
@@ -195,13 +196,14 @@ impl Maintenance {
     /// If a record that has to be copied is damaged, or a live task has no record. The store cannot go on.
     pub(super) fn start(&mut self, idle: bool, shop: &mut Shop<'_>) -> Result<(), String> {
         let wanted = shop.writer.pending_bytes();
-        // Before the owner's first frame and after a release, the files may belong to another process. While the owner is releasing the
-        // shard, a step begins only if the last frame needs a file.
+        // Without an owner, a step begins only if a frame waits: the first frame of the next owner may need a file. The same holds while
+        // the owner is releasing the shard: its last frame may need a file.
         let may_begin = wanted.is_some() || (shop.writer.is_owned() && !self.stopped);
         if self.step.is_some() || !may_begin {
             return Ok(());
         }
-        // The catalog must not move records while a page is being read, because the page could miss a record or have it twice.
+        // The catalog must not move records while a page or a histogram is being read, because the read could miss a record or have it
+        // twice.
         if self.is_settling() && !shop.reader.is_scanning() {
             self.settle(shop)?;
             self.begin(Step::Settle, Vec::new(), shop);
@@ -279,8 +281,9 @@ impl Maintenance {
         true
     }
 
-    /// Returns whether a checkpoint has calls to make. Begins a checkpoint if none is under way, the log is long enough or space is low,
-    /// and the checkpoint fits. If space is low, gives up all spare log files.
+    /// Returns whether a checkpoint may make a step now. If none is under way and no frame is being written, begins one if it fits on the
+    /// disk, and if the log is long enough, or space is low and the checkpoint gives back enough. If space is low, gives up all spare log
+    /// files.
     fn may_checkpoint(&mut self, commit_waits: bool, shop: &mut Shop<'_>) -> bool {
         let Setup { options, .. } = shop.setup;
         if let Some(checkpoint) = &self.checkpoint {
@@ -290,8 +293,8 @@ impl Maintenance {
             let unwritten = options.ack_level == AckLevel::Memory && shop.writer.is_writing();
             return !checkpoint.is_settling() && !unwritten;
         }
-        // The frame that is being written may leave out bodies that earlier log records have. A checkpoint that began now would let those
-        // records go.
+        // The frame that is being written may leave out bodies that earlier log records have. A checkpoint that began now would allow the
+        // removal of those records.
         if shop.writer.is_writing() {
             return false;
         }
@@ -320,8 +323,8 @@ impl Maintenance {
         true
     }
 
-    /// Returns how many bytes of files a checkpoint gives back, if it copies the live records of `sources`. When space is low, a checkpoint
-    /// begins early if these bytes are worth it. While a backup pins the files, a checkpoint gives no bytes back.
+    /// Returns about how many bytes of files a checkpoint gives back, if it copies the live records of `sources`. When space is low, a
+    /// checkpoint begins early if these bytes are worth it. While a backup pins the files, a checkpoint gives no bytes back.
     fn gives_back(&self, sources: &[u32], shop: &Shop<'_>) -> u64 {
         if self.pinned {
             return 0;
@@ -395,7 +398,7 @@ impl Maintenance {
         let Some(checkpoint) = &mut self.checkpoint else { return Ok(()) };
         let came = checkpoint.step_done(reads, shop.catalog);
         let Came::Durable { name, start, dropped } = came else { return Ok(()) };
-        // The checkpoint is durable under its name. From now on the log that the checkpoint covers may be removed.
+        // The checkpoint is durable under its name, so the log that the checkpoint covers may be removed.
         shop.writer.end_checkpoint(start.frame);
         self.free_log(start.generation, shop.writer);
         let before = self.standing.replace(name);
@@ -408,7 +411,7 @@ impl Maintenance {
     }
 
     fn remove_segments(&mut self, slots: Vec<u32>, shop: &mut Shop<'_>) -> Result<(), String> {
-        // The reader keeps cursors for the next page, and they may lead to these segments. `rearranged` makes those cursors invalid.
+        // The cursors that the reader keeps for the next page may be in these segments. `rearranged` makes the cursors invalid.
         shop.catalog.segments.rearranged();
         for slot in slots {
             let segment = shop.catalog.segments.get_mut(slot);

@@ -1,4 +1,4 @@
-//! The merge of runs of segments: gives the live records of all these runs in the order of their due keys.
+//! The merge of runs of segments: gives the live records of the runs in the order of their due keys.
 
 use core::ops::Range;
 use std::cmp::Reverse;
@@ -21,32 +21,32 @@ const BLOCK_LOOKS: usize = 16;
 
 /// A merge of runs, and how far it has come. The merge makes no calls itself: it returns the reads that it needs, and is given their bytes.
 /// A step costs the logarithm of the number of runs that the merge has reached. The choice of what to read costs that logarithm for each of
-/// these runs. Runs that begin further on cost nothing yet.
+/// these runs. A segment that begins further on is only one entry in `line`.
 #[derive(Debug)]
 pub(super) struct Merge {
-    /// The due key of the last task that was passed.
+    /// The due key of the last task that was passed. At first, the due key after which the merge begins.
     at: DueKey,
-    /// The last due key that the merge may reach. Runs that begin after it have no cursor.
+    /// The last due key that the merge may reach. A run that begins after this due key gets no cursor.
     end: DueKey,
     /// The cursors and segments that may have the next record, each with its least due key. The least due key comes first.
     line: BinaryHeap<Reverse<(DueKey, Stands)>>,
     cursors: Vec<Cursor>,
     /// The indexes of the cursors that the reads under way are for, in the order of the reads. These cursors are not in `line` meanwhile.
     asked: Vec<usize>,
-    /// Bytes that may be read at once, in addition to the block that is next.
+    /// The most bytes of blocks that are read at once. A single longer block is read alone.
     read_bytes: usize,
     /// The queue of the wanted tasks; `None`: tasks of all queues are wanted.
     wanted: Option<QueueName>,
 }
 
-/// The source of the next record in `line`, at a due key. The source has no unpassed record before that due key.
+/// The source of an entry of `line`. The source has no live record that is still to be passed before the due key of the entry.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Stands {
     /// The segment in this slot, whose runs have no cursors yet.
     Segment(u32),
     /// The cursor with this index. Its next block is not read yet.
     Unread(usize),
-    /// The cursor with this index. Its next record was read, and has exactly that due key.
+    /// The cursor with this index. Its next record was read, and has exactly the due key of the entry.
     Read(usize),
 }
 
@@ -80,13 +80,14 @@ pub(super) struct Tools<'a> {
     pub(super) names: &'a mut Names,
 }
 
-/// The next record of a merge, or the reads that have to be made to find it. `Nobody`: no record comes next.
+/// The next record of a merge, or the reads that have to be made to find it. `Nobody`: no record is left up to the end that the caller
+/// gave.
 pub(super) enum First {
     /// The next task.
     Task(Arc<Task>),
     /// The next task has this due key, and is in a queue that is not wanted.
     Other(DueKey),
-    /// The calls that have to be made before the next record is known.
+    /// The calls that have to be made to find the next record.
     Reads(Vec<Call>),
     Nobody,
 }
@@ -171,7 +172,7 @@ impl Merge {
         ahead.for_each(|(_, found)| catalog.touch_id(found.id()));
     }
 
-    /// Returns the due key of the last task that was passed.
+    /// Returns the due key of the last task that was passed. At first, the due key after which the merge begins.
     pub(super) fn at(&self) -> DueKey {
         self.at
     }
@@ -181,7 +182,8 @@ impl Merge {
         self.end
     }
 
-    /// Takes the bytes of the reads that the merge asked for. Returns how much work that was, as a number of records that were looked at.
+    /// Takes the bytes of the reads that the merge asked for. Returns the work as a number of looked-at records: [`BLOCK_LOOKS`] for each
+    /// block.
     ///
     /// # Errors
     /// If a record is damaged. The text names the file, the offset and the damage.
@@ -196,8 +198,8 @@ impl Merge {
         Ok(looks)
     }
 
-    /// Returns the next record up to `end`, if it comes before `rival`. `rival` is the due key of a task that the caller has from the
-    /// memtable. If blocks have to be read first, returns reads that cover about the next `wanted` tasks. Returns `Nobody` if no such
+    /// Returns the next record up to `end`, if it does not come after `rival`. `rival` is the due key of a task that the caller has from
+    /// the memtable. If blocks have to be read first, returns reads that cover about the next `wanted` tasks. Returns `Nobody` if no such
     /// record is left.
     pub(super) fn first(
         &mut self,
@@ -215,8 +217,8 @@ impl Merge {
                     self.line.pop();
                     self.open(slot, catalog);
                 }
-                // Since the cursor was put into the line, its next record may have been passed, or all tasks of its next block may have
-                // ended.
+                // Since the cursor was put into the line, its next record may have been passed, or no record of its next block may be live
+                // any more.
                 Stands::Unread(index) | Stands::Read(index)
                     if self.cursors[index].head(index, self.at, catalog) != Some((place, stands)) =>
                 {
@@ -239,8 +241,8 @@ impl Merge {
     }
 
     /// Chooses the blocks that have the next `wanted` tasks up to `end`, and few blocks more. Returns the reads. Goes through the blocks of
-    /// all runs in the order of their first due keys. Ends when these blocks have `wanted` records, together with the records that were
-    /// read before.
+    /// the runs in the order of their first due keys. Ends when the chosen blocks have `wanted` records, together with the records that
+    /// were read before, or when the next block would exceed `read_bytes`.
     fn read(&mut self, end: DueKey, wanted: usize, catalog: &Catalog) -> Vec<Call> {
         let (mut next, mut closed) = (BinaryHeap::new(), Vec::new());
         for Reverse((place, stands)) in &self.line {
@@ -361,7 +363,7 @@ impl Cursor {
                 self.ahead.push_back((Spot { segment: self.segment, offset }, found));
             }
         })?;
-        // The loop first touches the catalog entries of all records, so that the processor fetches these entries at the same time.
+        // The catalog entries of all records are touched first, so that the processor fetches them at the same time.
         self.ahead.iter().for_each(|(_, found)| catalog.touch_id(found.id()));
         self.ahead.retain(|(spot, found)| catalog.is_live(found.id(), *spot));
         self.next_block = self.reading.end;

@@ -24,7 +24,8 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
     /// runs on the thread of the caller. At the end, `io` takes the disk over.
     ///
     /// An unfinished frame at the end of the log is left out, see [`recovery_report`](Self::recovery_report). A crash during an opening
-    /// loses nothing, however often it happens: an opening does not change what it read, and the next frame goes to another file.
+    /// loses nothing, however often it happens: an opening keeps the files that the next opening needs, and the next frame goes to another
+    /// file.
     ///
     /// # Errors
     /// [`OpenError`]. Unless the error is an [`OpenError::Io`], nothing in the directory was changed, but the lock file may be new.
@@ -45,8 +46,8 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
             return Err(OpenError::corrupt(SHARD, 0, "it has no log file, and it had one"));
         }
         let files = make_ready(&mut disk, &recovered, seeds, &options)?;
-        // This one write upgrades a directory of an earlier format. Until then, the version that wrote the directory still finds all that
-        // it needs.
+        // This one write upgrades a directory of an earlier format, or says that a new directory has a log file. Until this write, the
+        // version that wrote an older directory still finds all that it needs.
         let meta =
             if meta.is_current() { meta } else { meta::write(&mut disk, Meta { has_log: true, ..meta })? };
         let Recovered { mut catalog, last, checkpoint, checkpoint_number, report, .. } = recovered;
@@ -66,8 +67,8 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
 }
 
 impl DiskStore<FsDisk, ThreadIo> {
-    /// Opens a directory of the file system, with threads of the store's own for the calls to the disk. These threads call `notify`
-    /// whenever a [`poll`](tickwheel_engine::ShardStore::poll) will bring something. `notify` must not block.
+    /// Opens a directory of the file system, with threads of the store's own for the calls to the disk. These threads call `notify` after
+    /// each job, because the next [`poll`](tickwheel_engine::ShardStore::poll) may bring a reply. `notify` must not block.
     ///
     /// ```
     /// use tickwheel_engine::{Reply, Request, RequestId, ShardId, ShardStore, Timestamp};
@@ -101,8 +102,8 @@ impl DiskStore<FsDisk, ThreadIo> {
     }
 }
 
-/// Removes the files that the recovery did not need, and prepares a log file for the first frame. A crash may leave any part of this work
-/// done. The next recovery reads the same records in any case.
+/// Removes files that the recovery did not need, and prepares a log file for the first frame. Spare log files stay, unless they are shorter
+/// than a new log file. A crash may leave any part of this work done. The next recovery reads the same records in any case.
 fn make_ready<D: Disk>(
     disk: &mut D,
     recovered: &Recovered,
@@ -125,7 +126,7 @@ fn make_ready<D: Disk>(
     for name in &recovered.removable {
         disk.remove(name)?;
     }
-    // The note of the newest log file may name a file that was prepared and never used. That file is about to be used again or removed, so
+    // The note of the newest log file may name a file that was prepared and never used. That file may be used again or removed below, so
     // the note must name another file first.
     let kept = recovered.newest_kept();
     if recovered.newest.is_some_and(|newest| newest.file != kept.file) {

@@ -19,10 +19,11 @@ pub struct PinnedFiles {
 pub struct PinnedFile {
     /// The name of the file, relative to the data directory.
     pub name: Arc<str>,
-    /// How many bytes of the file belong to the copy; `None`: all bytes. These bytes do not change while the file is pinned.
+    /// How many bytes of the file belong to the copy; `None`: all bytes. Unless `content` is given, these bytes do not change while the
+    /// file is pinned.
     pub bytes: Option<u64>,
-    /// The least length of the copy (bytes). A shorter copy has to be filled up with zeroes, because an opening takes a log file that is
-    /// shorter than it was made for damaged. The zeroes have to be written: a hole in a file has no space on the disk when the file is used
+    /// The least length of the copy (bytes). A shorter copy has to be filled up with zeroes, because an opening may refuse a log file that
+    /// is shorter than its header says. The zeroes have to be written: a hole in a file has no space on the disk when the file is used
     /// again.
     pub len: u64,
     /// The content of the copy, if it is given. Then the file is not read, because it may name files that are not in the copy.
@@ -30,8 +31,9 @@ pub struct PinnedFile {
 }
 
 impl<D: Disk, I: Io<D>> DiskStore<D, I> {
-    /// Pins all files that a copy of the store needs, until [`unpin`](Self::unpin). None of these files is removed, cut or used again, and
-    /// the listed bytes do not change. Commits and checkpoints go on. Meanwhile the log grows, because its files are not freed.
+    /// Pins all files that a copy of the store needs, until [`unpin`](Self::unpin). Until then, no file of the list is removed or used
+    /// again, and the listed bytes do not change. Only the note of the newest log file may be replaced, so the list has the content of the
+    /// note. Commits and checkpoints go on. Meanwhile the log grows, because its files are not freed.
     ///
     /// A directory with only these bytes opens with all commits whose frames were written before the call, and with no later ones.
     pub fn pin(&mut self) -> PinnedFiles {

@@ -30,7 +30,7 @@ pub(super) struct Reader {
     names: Names,
     /// Pages and histograms that wait until the reads of other pages are over, so that the catalog can take over a part of a checkpoint.
     parked: VecDeque<(RequestId, Request)>,
-    /// The merge of the last page. The next page can go on with it, without reading a block twice.
+    /// The merge of the last page, unless that page had a filter. The next page can go on with the merge, without reading a block twice.
     cursors: Option<Cursors>,
 }
 
@@ -56,7 +56,7 @@ pub(super) struct Answer {
 #[derive(Debug)]
 pub(super) enum Outcome {
     Reply(Reply),
-    /// The first page for a new owner, and the latest wall clock in the records before this owner.
+    /// The first page for a new owner, and the latest wall clock that the store knew before this owner.
     FirstPage(AcquiredPage, Timestamp),
     /// A record that was read is damaged, or the disk failed.
     Failed(String),
@@ -75,8 +75,8 @@ enum Query {
     Lookup(Lookup),
     Scan(Box<Scan>),
     Histogram(Box<Histogram>),
-    /// The look-up of the leased tasks on a page for a new owner. `last_wall` is set for the first page: the latest wall clock in the
-    /// records before this owner.
+    /// The look-up of the leased tasks on a page for a new owner. `last_wall` is set for the first page: the latest wall clock that the
+    /// store knew before this owner.
     Leased {
         lookup: Lookup,
         page: AcquiredPage,
@@ -178,7 +178,8 @@ impl Reader {
         self.begin(request, query, view)
     }
 
-    /// Takes out the parked requests, if they need not wait any more. [`begin_scan`](Self::begin_scan) has to begin each of them.
+    /// Takes out the parked requests, unless the pages under way still keep them waiting. [`begin_scan`](Self::begin_scan) has to begin
+    /// each of them.
     pub(super) fn take_parked(&mut self, parks: bool) -> VecDeque<(RequestId, Request)> {
         if parks && self.is_scanning() {
             return VecDeque::new();

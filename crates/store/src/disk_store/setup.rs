@@ -3,7 +3,7 @@
 use crate::checksum::Seeds;
 use crate::options::StoreOptions;
 
-/// The options and secrets that a store is opened with. They do not change while the store is open.
+/// The options, the secret and the seeds of a store. None of them changes while the store is open.
 #[derive(Debug)]
 pub(super) struct Setup {
     pub(super) options: StoreOptions,

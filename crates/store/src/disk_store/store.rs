@@ -25,20 +25,22 @@ use crate::report::RecoveryReport;
 /// How it works: a commit is one frame at the end of a log, written and synced by one job. Then the commit is done, and its tasks are in
 /// the log and in the *memtable*. Log files are filled with zeroes before they are used, and are used again, because a sync after
 /// overwriting is much faster than a sync of a file that grows. A checkpoint is written in small steps beside the commits. The checkpoint
-/// moves the tasks of the memtable to *segments*. A segment is a file of tasks that are due in the same hour, day or thirty days, in runs
-/// that are ordered by due time. After the checkpoint, the log and the memory of these tasks are freed. Tasks that ended before the
-/// checkpoint never reach a segment. The file of a segment is removed once no record in it is live. A task in a segment takes about 23
-/// bytes of memory, and 17 more if its owner gave it a key. The format of the files is in `docs/explanation/format.md`.
+/// moves the tasks of the memtable to *segments*. A segment is a file of tasks that are due in the same hour, day or thirty days, or that
+/// were due when they were written. Each run of a segment is ordered by due time. After the checkpoint, the log and the memory of the moved
+/// tasks are freed. A task that ends before a checkpoint has written it never reaches a segment. The file of a segment is removed once no
+/// record in it is live. A task in a segment takes about 23 bytes of memory, and 17 more if its owner gave it a key. The format of the
+/// files is in `docs/explanation/format.md`.
 ///
 /// The calls, in order: [`open`](Self::open) reads the log and the footers of the segments. `Acquire` makes a new epoch durable. Then come
 /// commits and reads, then `Release` and the drop. [`poll`](ShardStore::poll) brings replies and drives the background work. So call it
-/// after each wake-up of the [`Io`], and from time to time when nothing happens. A read is answered at once if memory has the answer. A
-/// read of segments is answered some polls later. Reads do not wait for commits, and commits do not wait for reads.
+/// after each wake-up of the [`Io`], and from time to time when nothing happens. A read is answered by the next poll if memory has the
+/// answer. A read of segments is answered some polls later. Reads do not wait for commits, and commits do not wait for reads.
 ///
-/// **Failures.** After a failed write or sync in the log, the store acknowledges nothing any more, and never tries the sync again. Reads go
-/// on; every other request is answered with [`Reply::Failed`]. The same holds after a read that failed or brought damaged bytes; that read
-/// is answered with [`Reply::Failed`] too. A disk that is full while a log file or a checkpoint is prepared breaks nothing: `room` falls to
-/// 0, and the step is tried again later.
+/// **Failures.** After a failed write or sync in the log, the store begins no write any more, and never tries the sync again. Reads go on;
+/// every other request is answered with [`Reply::Failed`], except for a write under way that succeeds. The same holds after a read that
+/// failed or brought damaged bytes; that read is answered with [`Reply::Failed`] too. If the disk is full while a log file is prepared or a
+/// checkpoint is written, `room` falls to 0, and the step is tried again later. But the store fails if a log file or the new name of a file
+/// could not be synced.
 ///
 /// **Room** is the free bytes by which tasks may still grow: the bytes left in the prepared log files and on the disk, less a reserve. The
 /// reserve is a quarter of a log file for acks and cancels, one checkpoint of all tasks of the memtable, and two log files for the commits
@@ -115,13 +117,13 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         self.catalog.populations()
     }
 
-    /// Returns how many tasks are live, after the last commit that is done.
+    /// Returns how many tasks have not ended, dead tasks among them, after the last commit that is done.
     #[must_use]
     pub fn len(&self) -> usize {
         self.catalog.len()
     }
 
-    /// Whether no task is live, after the last commit that is done.
+    /// Whether every task has ended, after the last commit that is done. A dead task has not ended.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -143,28 +145,29 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         self.catalog.histories().after(None)
     }
 
-    /// Returns the latest wall clock in the records; [`Timestamp::EPOCH`] in a new store.
+    /// Returns the latest wall clock of the log and of the commits; [`Timestamp::EPOCH`] in a new store.
     #[must_use]
     pub fn last_wall(&self) -> Timestamp {
         self.writer.wall()
     }
 
-    /// Returns the number of the last checkpoint that was begun. The numbers begin when the store is made, and rise over all openings.
+    /// Returns the number of the last checkpoint that was begun. The numbers go on after an opening: the next checkpoint gets a higher
+    /// number than all checkpoint files.
     #[must_use]
     pub fn checkpoints_begun(&self) -> u64 {
         self.maintenance.number()
     }
 
     /// Returns how many bytes of log no durable checkpoint covers, if they are at least four times the bytes that start a checkpoint.
-    /// Otherwise `None`. Such a long log has one of two causes: the checkpoint is given up again and again, or the disk is too slow. The
-    /// next opening has to read all of this log.
+    /// Otherwise `None`. The likely cause is a full disk, so that the checkpoint cannot begin or is given up again and again, or a disk
+    /// that is too slow. The next opening has to read all of this log.
     #[must_use]
     pub fn checkpoint_late(&self) -> Option<u64> {
         self.maintenance.checkpoint_late(&self.writer, &self.setup.options)
     }
 
-    /// Whether a write, a read or a step of maintenance is under way, or a reply waits. Then another poll will bring something. A sync in
-    /// the background and a check of the lock are not counted.
+    /// Whether a write, a read or a step of maintenance is under way, or a reply waits. Then the store needs another poll. A sync in the
+    /// background and a check of the lock are not counted.
     #[must_use]
     pub fn is_working(&self) -> bool {
         let answers = !self.outside.replies.is_empty();
@@ -187,8 +190,8 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         jobs.take_ready().for_each(|(lane, job)| io.submit(lane, job));
     }
 
-    /// Makes the store fail: from now on it begins no write. Only the first reason is kept. Answers the requests that wait for a write with
-    /// [`Reply::Failed`]. A write that is under way is answered when it ends.
+    /// Makes the store fail: after this call, the store begins no write. Only the first reason is kept. Answers the requests that wait for
+    /// a write with [`Reply::Failed`]. A write that is under way is answered when it ends.
     fn fail(&mut self, why: String) {
         let why = self.outside.failed.get_or_insert(why).clone();
         let unwritten = self.writer.take_unwritten();
@@ -373,7 +376,7 @@ impl<D: Disk, I: Io<D>> ShardStore for DiskStore<D, I> {
         for completion in completions {
             self.completed(completion);
         }
-        // A checkpoint that is behind goes before the next commits, because they wait for its next step.
+        // A checkpoint that is behind makes its next step before the next commits, because the commits wait for that step.
         if self.maintenance.is_behind(&self.writer, &self.setup.options) {
             self.start_maintenance(false);
         }

@@ -14,8 +14,8 @@ pub(super) struct Found {
 }
 
 /// Loads the checkpoints with these numbers, the latest first, until one can be loaded, and returns that one. Adds a problem to `found` for
-/// each checkpoint that cannot be loaded. If an opening succeeds with the files of the directory (`opens`), the problem of a damaged
-/// checkpoint says that no data is lost.
+/// each checkpoint that the search failed to load. If an opening succeeds with the files of the directory (`opens`), the problem of a
+/// damaged checkpoint says that no data is lost.
 pub(super) fn find_checkpoint<D: Disk>(
     disk: &mut D,
     numbers: &[u64],

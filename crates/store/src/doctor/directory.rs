@@ -22,7 +22,7 @@ pub struct Directory {
     is_maker: bool,
 }
 
-/// Keeps other processes from taking a directory until it is dropped. See [`Directory::pin`].
+/// Keeps other processes from taking a directory, until this value is dropped. See [`Directory::pin`].
 #[derive(Debug)]
 pub struct DirectoryPin {
     _files: Vec<File>,
@@ -77,10 +77,11 @@ impl Directory {
         Some(DirectoryPin { _files: held })
     }
 
-    /// Returns the size (bytes) and the time of the last change of each file. Two calls tell whether a file was changed in between.
+    /// Returns the size (bytes) and the time of the last change of each plain file in the directory and in the folder of the shard. Two
+    /// calls tell whether a file was changed in between.
     ///
     /// # Errors
-    /// If the directory or the folder of the shard cannot be read.
+    /// If the directory, the folder of the shard or an entry of one of them cannot be read.
     pub fn stamps(&mut self) -> Result<BTreeMap<String, (u64, Option<SystemTime>)>, DiskError> {
         let mut stamps = BTreeMap::new();
         for folder in ["", SHARD] {
@@ -99,7 +100,7 @@ impl Directory {
     /// Returns the first entry, in any folder, that is neither a plain file nor a folder. Most likely, such an entry is a link.
     ///
     /// # Errors
-    /// If one of the folders cannot be read.
+    /// If a folder or an entry of a folder cannot be read.
     pub fn first_link(&mut self) -> Result<Option<String>, DiskError> {
         let mut folders = vec![String::new()];
         while let Some(folder) = folders.pop() {

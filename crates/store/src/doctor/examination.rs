@@ -41,25 +41,28 @@ pub struct Examination {
     /// The unfinished write at the end of the log, if there is one. An opening leaves it out. If commits are answered only once they are
     /// synced, the unfinished write was never acknowledged.
     pub torn: Option<Torn>,
-    /// The segments that the checkpoint lists, or all segments if no checkpoint can be loaded, in the order of their generations.
+    /// The segments that the checkpoint lists, in the order of their generations. If no checkpoint can be loaded, the segment files that
+    /// end like a finished segment and have a valid header.
     pub segments: Vec<SegmentFile>,
-    /// How many tasks are live, dead tasks among them.
+    /// How many tasks have not ended, dead tasks among them.
     pub tasks: Option<u64>,
-    /// How many live tasks are dead: they are not tried any more and are kept.
+    /// How many tasks are dead: not tried any more, but kept.
     pub dead: Option<u64>,
-    /// How many live tasks each queue has, dead tasks among them. Queues without tasks are absent.
+    /// How many tasks each queue has that have not ended, dead tasks among them. Queues without tasks are absent.
     pub queues: BTreeMap<QueueName, u64>,
     /// How many ended tasks the history has.
     pub ended: Option<u64>,
     /// The files that a copy needs to open as this directory does. Empty if the directory does not open.
     pub needed: Vec<Needed>,
-    /// Files of the store that no opening needs. The next opening removes them. Spare log files are not in this list.
+    /// Files of the store that no opening needs. The next opening that succeeds removes those in the shard's folder. Spare log files are
+    /// not in this list.
     pub not_needed: Vec<String>,
     /// Files and folders that do not belong to the store. The store does not touch them.
     pub not_ours: Vec<String>,
-    /// Bytes of all files of the store, as far as their lengths can be read.
+    /// Bytes of `meta` and of the store's files in the shard's folder, as far as the lengths can be read.
     pub bytes: u64,
-    /// Bytes of the records that were read and checked; `None` unless the caller asked for [`Depth::Records`].
+    /// Bytes of the segments' records that were read and checked; `None` if the caller did not ask for [`Depth::Records`], or if the
+    /// examination ended before the segments.
     pub checked_bytes: Option<u64>,
     /// Every problem, in the order in which the examination found it.
     pub problems: Vec<Problem>,
@@ -89,15 +92,16 @@ pub struct LogFile {
     pub file: String,
     /// The length of the file (bytes).
     pub bytes: u64,
-    /// The generation of the file, which is the number of its use; `None` if the header does not check out.
+    /// The generation of the file, which is the number of its use; `None` if no valid header was read.
     pub generation: Option<u64>,
-    /// How many frames of this generation the file has, up to the first damage.
+    /// How many frames of this generation the file has, up to the first bytes that are no such frame.
     pub frames: u64,
-    /// The numbers of the first and the last of these frames.
+    /// The numbers of the first and the last frame that `frames` counts; `None` if there are no such frames.
     pub numbers: Option<(u64, u64)>,
-    /// The offset of the end of the last of these frames (bytes).
+    /// The offset at which the last frame that `frames` counts ends (bytes). Without such a frame: where the first frame should begin, or 0
+    /// if no valid header was read.
     pub used_bytes: u64,
-    /// Whether no recovery needs the file. Such a file is used again for later frames.
+    /// Whether no recovery needs the file. Such a file may be used again for later frames, or removed.
     pub spare: bool,
 }
 
@@ -113,7 +117,7 @@ pub struct SegmentFile {
     pub generation: u64,
     /// The due times of the segment's tasks.
     pub span: Span,
-    /// Whether the records were copied from other segments.
+    /// Whether the records were copied from other segments; `false` if no checkpoint lists the segment.
     pub moved: bool,
     /// How many runs the segment has. Each run was written by one checkpoint. `None` if the number cannot be found out.
     pub runs: Option<u64>,
@@ -123,7 +127,7 @@ pub struct SegmentFile {
     pub live: Option<u64>,
 }
 
-/// The due times of the tasks of a segment.
+/// The due times of the tasks of a segment. For a dead task, the time at which it is forgotten counts.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Span {
     /// The tasks were due when their records were written.
@@ -137,8 +141,8 @@ pub enum Span {
 pub struct Needed {
     /// The name of the file, relative to the data directory.
     pub file: String,
-    /// How many bytes the copy needs, from the beginning of the file on. For a log file these are all bytes, because an opening takes a log
-    /// file that is shorter than it was made for damaged.
+    /// How many bytes the copy needs, from the beginning of the file on. For a log file these are all bytes, because an opening may refuse
+    /// a log file that is shorter than its header says.
     pub bytes: u64,
     /// The content that the copy gets in place of the file's own bytes. It is given if the file names files that are not in the copy.
     pub content: Option<Vec<u8>>,

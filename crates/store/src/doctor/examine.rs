@@ -18,8 +18,8 @@ use crate::layout::{Listing, META, SHARD, UNFINISHED_MARK, kind_of, newest_file,
 use crate::meta::{self, Meta};
 use crate::recovery::{Recovered, recover};
 
-/// The file in which a backup describes itself, beside the files of the store. The store does not write this file, and does not list it as
-/// a file that is not the store's.
+/// The file in which a backup describes itself, beside the files of the store. The store does not write this file. An examination does not
+/// list it in [`Examination::not_ours`].
 pub const BACKUP_MANIFEST: &str = "backup.json";
 
 /// How many times a directory in use is examined at most. A problem is reported only if every one of these examinations finds it.
@@ -67,7 +67,7 @@ fn begin<D: Disk>(disk: &mut D, depth: Depth, found: &mut Examination) -> Result
     let own = [META, SHARD, FsDisk::LOCK_FILE, UNFINISHED_MARK, &*unfinished(META), BACKUP_MANIFEST];
     found.not_ours = names.iter().filter(|name| !own.contains(&name.as_str())).cloned().collect();
     if has(UNFINISHED_MARK) {
-        // No process may use a directory with this mark. So nothing else in the directory has to be examined.
+        // Only the process that makes the directory may use it with this mark. So nothing else in the directory has to be examined.
         found.is_ours = true;
         return Err(OpenError::Unfinished);
     }
@@ -155,7 +155,7 @@ fn examine_segments<D: Disk>(
     found: &mut Examination,
 ) {
     let (seeds, naming) = (Seeds::new(meta.secret), Naming::new(meta.secret));
-    // The opening has checked everything but the records, and the caller does not ask for the records.
+    // The recovery has checked everything but the records, and the caller does not ask for the records.
     if let (Some(recovered), Depth::Opening) = (recovered, depth) {
         let known = recovered.catalog.segments.iter().map(|(_, segment)| segments::of_memory(segment));
         found.segments = known.collect();
@@ -168,7 +168,7 @@ fn examine_segments<D: Disk>(
     let mut inspection = segments::Inspection { disk, seeds: &seeds, naming: &naming, depth, found };
     let mut inspected: Vec<SegmentFile> = match &checkpoint.loaded {
         Some(loaded) => loaded.segments.iter().map(|listed| inspection.inspect(*listed)).collect(),
-        // Without a checkpoint, the lengths of the segments are unknown. Every segment file is examined as far as it can be read.
+        // Without a checkpoint, the lengths of the segments are unknown. Every segment file that ends like a finished segment is examined.
         None => {
             names.segments.iter().filter_map(|generation| inspection.inspect_unlisted(*generation)).collect()
         }
@@ -196,14 +196,14 @@ fn take_recovered(recovered: &Recovered, meta: &Meta, found: &mut Examination) {
     let bytes = crate::layout::HEADER_BYTES as u64;
     found.needed.push(Needed { file: META.to_owned(), bytes, content: None });
     if meta.has_newest() {
-        // The note of the newest log file may name a file that was prepared and never used. The copy does not need that file, so it gets
-        // another note.
+        // The note of the newest log file may name a file that was prepared and never used. The copy does not need that file, so the copy
+        // gets another note.
         let content = recovered.newest_kept().to_bytes(&Seeds::new(meta.secret)).to_vec();
         found.needed.push(Needed { file: newest_file().to_string(), bytes, content: Some(content) });
     }
     let checkpoint = found.checkpoint.iter().map(|file| (&file.file, file.bytes));
     let segments = found.segments.iter().map(|file| (&file.file, file.bytes));
-    // If there are only spare log files, the copy gets them: a log file proves that the directory is not a new one.
+    // If there are only spare log files, the copy gets them, because an opening refuses a directory that had a log file and has none.
     let no_log = recovered.kept.is_empty();
     let logs = found.logs.iter().filter(|file| no_log || !file.spare).map(|file| (&file.file, file.bytes));
     let needed = checkpoint.chain(segments).chain(logs);

@@ -1,4 +1,4 @@
-//! The files of the log. Each is examined on its own.
+//! The examination of the log: of each file on its own, and, if the recovery failed, of the order of the files.
 
 use std::sync::Arc;
 
@@ -24,7 +24,8 @@ pub(super) struct Walk {
     damage: Option<Problem>,
 }
 
-/// Reads the frames of one file. Adds a problem to `found` if the file cannot be read, or has a later format.
+/// Reads the frames of one file. Raises `last_written` in `found` to their latest wall clock. Adds a problem to `found` if the file cannot
+/// be read, or has a later format.
 pub(super) fn walk<D: Disk>(
     disk: &mut D,
     name: &Arc<str>,

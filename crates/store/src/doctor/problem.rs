@@ -10,7 +10,8 @@ use crate::error::{DELETE_IT, OpenError, PUT_META, UNFINISHED};
 pub struct Problem {
     /// The file or folder with the problem, relative to the data directory. Empty if the problem is about the whole directory.
     pub file: String,
-    /// The offset at which the problem begins (bytes); `None` if the problem is about a whole file, folder or directory.
+    /// The offset at which the problem begins (bytes); 0 if a whole file or folder is missing. `None` if the problem has no offset, such as
+    /// a failed read.
     pub offset: Option<u64>,
     /// The description of the problem.
     pub what: String,
@@ -31,20 +32,20 @@ impl Problem {
         Self { file: file.into(), offset: Some(offset), what: what.into(), to_do: RESTORE }
     }
 
-    /// Whether the advice is to restore synced data that is damaged or missing. A server refuses such a directory, or may stop when it
-    /// reads the damage.
+    /// Whether the advice is to restore the data directory, because synced data is damaged or missing. `false` for a missing `meta`, which
+    /// has an advice of its own. A server refuses a directory with such damage, or may stop when it reads the damage.
     #[must_use]
     pub fn is_damage(&self) -> bool {
         self.to_do == RESTORE
     }
 
-    /// Returns a problem of a damaged file that no other data depends on.
+    /// Returns a problem of a damaged checkpoint that the log and an earlier checkpoint, if there is one, replace.
     pub(super) fn spared(file: impl Into<String>, offset: u64, what: impl Into<String>) -> Self {
         let to_do = "nothing: what is beside it makes up for it, and the next checkpoint takes its place; look at the disk";
         Self { file: file.into(), offset: Some(offset), what: what.into(), to_do }
     }
 
-    /// Returns a problem of the whole place: the place is no data directory.
+    /// Returns the problem of a place that is no data directory.
     pub(super) fn no_directory(what: &str) -> Self {
         let to_do = "give a data directory, such as that of `serve --data`, or a backup of one";
         Self { file: String::new(), offset: None, what: what.to_owned(), to_do }

@@ -22,7 +22,8 @@ pub(super) struct Records<'a> {
 }
 
 impl Records<'_> {
-    /// Reads and checks every record of the run, block by block. Adds each problem to `found`. Returns how many bytes were read.
+    /// Checks the records of the run, block by block. Adds each problem to `found`. Returns the bytes of all blocks that were read. A
+    /// footer that contradicts itself is one problem, and then no record is read.
     pub(super) fn check<D: Disk>(&mut self, disk: &mut D, found: &mut Examination) -> u64 {
         let (footer, tail) = (self.footer, self.tail);
         if let Some(what) = self.misplaced() {
@@ -67,14 +68,15 @@ impl Records<'_> {
                 }
             }
         }
-        // `before` is the place of the last whole record. A damaged record has no known place, so a `last` after `before` may be right.
+        // `before` is the due key of the last record without damage. The due key of a damaged record is unknown, so a `last` above `before`
+        // may be right.
         if footer.last.is_some_and(|last| before > last) {
             found.add(Problem::damage(self.file, tail.footer_at, "the footer has another last place"));
         }
         checked
     }
 
-    /// Returns the contradiction between the parts of the footer, if there is one. Then it is unknown where each record is.
+    /// Returns how the footer contradicts itself; `None` if it does not. After a contradiction, the offsets of the records are unknown.
     fn misplaced(&self) -> Option<&'static str> {
         let Footer { blocks, entries, .. } = self.footer;
         let mut at = 0_usize;
@@ -92,8 +94,8 @@ impl Records<'_> {
         (!entries.iter().all(inside)).then_some("an entry of the footer points beyond the records")
     }
 
-    /// Decodes `bytes` as the record that `entry` of the footer describes, `wanted` bytes long. `Err` says how the record differs from its
-    /// footer or its segment.
+    /// Decodes `bytes` as the record that `entry` of the footer describes. The record has to be `wanted` bytes long. `Err` says how the
+    /// record is damaged, or how it differs from the footer or the segment.
     fn record(&mut self, bytes: &[u8], wanted: usize, offset: u64, entry: Entry) -> Result<Task, String> {
         let (task, length) = match read_record(bytes, offset, self.seed, self.names) {
             Ok(read) => read,
@@ -144,7 +146,8 @@ mod tests {
     const SEED: u32 = 9;
     const HOUR_MS: i64 = 3_600_000;
 
-    /// Writes a run of two records with these key hashes, changes a copy of its footer, checks the run, and returns the problems.
+    /// Writes a run of two records with the key hashes of `key_of`, and makes its footer. Passes the footer to `change`, checks the run as
+    /// one of the hour `bucket_index`, and returns the problems.
     fn found(
         key_of: impl Fn(&Naming, &Task) -> KeyHash,
         bucket_index: u64,

@@ -23,7 +23,7 @@ pub(super) struct Inspection<'a, D> {
     pub(super) found: &'a mut Examination,
 }
 
-/// Describes a segment that an opening has loaded into the catalog.
+/// Describes a segment that a recovery has loaded into the catalog.
 pub(super) fn of_memory(segment: &Segment) -> SegmentFile {
     let Segment { generation, bucket, moved, len, records, .. } = *segment;
     SegmentFile {
@@ -46,7 +46,8 @@ fn of_list(listed: Listed) -> SegmentFile {
 }
 
 impl<D: Disk> Inspection<'_, D> {
-    /// Inspects a segment that the checkpoint lists. Checks every part that can be read, and adds each problem to the results.
+    /// Inspects a segment that is as `listed` says. Checks the parts that can be read, the records only at [`Depth::Records`]. Adds each
+    /// problem to the results.
     pub(super) fn inspect(&mut self, listed: Listed) -> SegmentFile {
         let mut segment = of_list(listed);
         match self.check(listed, &segment.file) {
@@ -58,7 +59,8 @@ impl<D: Disk> Inspection<'_, D> {
     }
 
     /// Inspects a segment if no checkpoint can be loaded. Without a checkpoint, it is unknown how many bytes of the file are valid, so the
-    /// whole file is checked. `None`: the file does not end like a finished segment, or its header is damaged.
+    /// whole file is checked. `None`: the sections or the header cannot be read. Only a header that is not valid is added as a problem,
+    /// because a crash may leave a segment that is not complete.
     pub(super) fn inspect_unlisted(&mut self, generation: u64) -> Option<SegmentFile> {
         let file = segment_file(generation);
         let len = self.disk.len(&file).ok()?;

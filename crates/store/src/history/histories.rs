@@ -10,10 +10,11 @@ use super::history::{Added, History, Oldest};
 use super::limits::HistoryLimits;
 use crate::index::{Cell, Grid, KeyHash, Naming, hash_id, id_of};
 
-/// The ended tasks that are remembered. Each is found by its id, by its key, or in the order of (queue, seq).
+/// The ended tasks that are remembered. An id finds the task with this id. A key of a queue finds the task that ended last with it. A list
+/// has all of them, in the order of (queue, seq).
 ///
-/// An addition costs two look-ups in hash tables that grow in small steps, and O(log n) in the number of queues. An ended task takes about
-/// 200 bytes of memory.
+/// An addition of a newest task costs a few look-ups in hash tables that grow in small steps, and O(log n) for n queues. An ended task
+/// takes about 200 bytes of memory.
 #[derive(Clone)]
 pub(crate) struct Histories {
     numbers: BTreeMap<QueueName, u32>,
@@ -30,7 +31,7 @@ pub(crate) struct Histories {
     by_age: BTreeSet<(Timestamp, u32)>,
     /// The queues with ended tasks, each with the instant at which its oldest task ended.
     by_end: BTreeSet<(Timestamp, u32)>,
-    /// Numbers for new queues: their earlier queues have no ended tasks any more.
+    /// Numbers that new queues may get, because the queues that had them have no ended tasks any more.
     free: Vec<u32>,
     len: usize,
 }
@@ -95,7 +96,8 @@ impl Histories {
         self.add_as(ended, self.naming.of_ended(ended));
     }
 
-    /// Adds an ended task, with the hash of its key. Forgets the oldest task of the queue, or of all queues, if a limit is passed.
+    /// Adds an ended task, with the hash of its key. If the queue has too many ended tasks then, forgets the one with the lowest `seq`. If
+    /// all queues together have too many, forgets the one that ended first.
     pub(crate) fn add_as(&mut self, ended: &Ended, key: KeyHash) {
         let queue = self.number(&ended.queue);
         let before = self.queues[queue as usize].oldest();
@@ -146,8 +148,8 @@ impl Histories {
         self.aged(queue, before);
     }
 
-    /// Updates `by_age` and `by_end` if the oldest task of the queue is not `before` any more. Frees the number of a queue without ended
-    /// tasks.
+    /// Updates `by_age` and `by_end` if the times of the queue's oldest task are not `before` any more. Frees the number of a queue without
+    /// ended tasks.
     fn aged(&mut self, queue: u32, before: Option<Oldest>) {
         let now = self.queues[queue as usize].oldest();
         if now != before {
@@ -219,7 +221,7 @@ impl Histories {
         self.by_key.remove(hash, |cell| cell.hash == hash && cell.seq == seq.0);
     }
 
-    /// Returns the change that ended the task with this id, if the task is remembered.
+    /// Returns the number of the change that ended the task with this id, if the task is remembered.
     pub(crate) fn seq_of(&self, id: u64) -> Option<Seq> {
         self.cell_of(id).map(|cell| Seq(cell.seq))
     }
@@ -233,7 +235,7 @@ impl Histories {
         self.by_id.candidates(hash_id(id)).find(|cell| cell.id == id)
     }
 
-    /// Returns the task with this key that ended last, if the task is remembered.
+    /// Returns the remembered task of the queue with this key. If there are several, returns the one that ended last.
     pub(crate) fn by_key(&self, queue: &QueueName, key: &Key) -> Option<&Ended> {
         let history = &self.queues[*self.numbers.get(queue)? as usize];
         let KeyHash(hash) = self.naming.hash(queue, key);

@@ -6,11 +6,12 @@ use tickwheel_engine::{Ended, Retention, Seq, Timestamp};
 
 /// The ended tasks of one queue with the highest `seq`, at most `max` of them.
 ///
-/// If no caller takes records out, the content depends only on the set of records that were added. The order of the additions, and repeated
-/// additions, make no difference. The condition is that each change and each id ends at most one task. Recovery relies on this: it may add
-/// records that a checkpoint already has.
+/// If the limit stays and no caller takes records out, the content depends only on the set of records that were added. The order of the
+/// additions, and repeated additions, make no difference. The condition is that records with the same `seq` are equal. Recovery relies on
+/// this: it may add records that a checkpoint already has.
 ///
-/// An addition of the newest record costs O(1). Only a recovery adds other records. A look-up costs O(log n).
+/// An addition of a newest record costs O(1). The addition of an older record, as in a recovery, may move up to half of the records. A
+/// look-up costs O(log n).
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct History {
     /// The records, in rising order of `seq`.

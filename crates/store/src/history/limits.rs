@@ -2,8 +2,9 @@
 
 use tickwheel_engine::Retention;
 
-/// How many ended tasks are remembered, and for how long. Tasks beyond any limit are forgotten. In a queue, the oldest tasks go first. If
-/// there are too many tasks in all queues together, the tasks that ended first go first, even from a queue with its own limit.
+/// How many ended tasks are remembered, and for how long. Tasks beyond any limit are forgotten. In a queue, the oldest ended tasks are
+/// forgotten first. If all queues together have too many, the tasks that ended first are forgotten first, even if their queue has a limit
+/// of its own.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct HistoryLimits {
     /// The limit of each queue that has no limit of its own.
@@ -13,7 +14,7 @@ pub struct HistoryLimits {
 }
 
 impl HistoryLimits {
-    /// Returns limits of this many ended tasks for each queue, with no limit on their age and none for all queues together.
+    /// Returns a limit of `per_queue` ended tasks for each queue, with no limit on their age and none for all queues together.
     #[must_use]
     pub fn last(per_queue: usize) -> Self {
         let queue = Retention { keep_ms: u64::MAX, keys: per_queue as u64 };

@@ -16,10 +16,10 @@ const TABLE_BITS: u32 = 10;
 
 /// A set of entries, found by their hash, in 1,024 tables that grow one at a time.
 ///
-/// At 10 million entries, an insertion sometimes moves the entries of one table, at most about 20,000. A single table would move all of
-/// them. Each table is open-addressed with linear probing. A table that only grows is between 5/8 and 4/5 full, so an entry takes about 1.4
-/// times its size. A removal closes the gap that it makes, so the cost of a look-up does not depend on earlier removals: about 10
-/// neighbouring entries are read.
+/// With 10 million entries, an insertion sometimes moves the entries of one table, about 10,000. A single table would move all of them.
+/// Each table is open-addressed with linear probing. A large table that only grows is between about 5/8 and 4/5 full, so an entry takes
+/// about 1.4 times its size. A removal closes the gap that it makes, so the cost of a look-up does not depend on earlier removals: it reads
+/// about 10 neighbouring places.
 ///
 /// Several entries may have one hash. The caller decides which of these entries is the right one.
 #[derive(Clone, PartialEq)]
@@ -43,7 +43,7 @@ impl<C: Cell> Grid<C> {
         self.len
     }
 
-    /// Makes space for `more` entries, if their hashes are evenly spread.
+    /// Makes space for `more` entries whose hashes are evenly spread.
     pub(crate) fn reserve(&mut self, more: u64) {
         let each = usize::try_from(more >> TABLE_BITS).expect("as many as memory has space for");
         for table in &mut self.tables {
@@ -128,7 +128,8 @@ impl<C: Cell> Table<C> {
         if at + 1 == self.places.len() { 0 } else { at + 1 }
     }
 
-    /// Empties a place, and moves back the entries that stand behind it only because it was taken. Makes a nearly empty table smaller.
+    /// Empties a place. Moves entries behind it back, so that a look-up still finds each of them. Makes a table of more than 64 places
+    /// smaller if less than a quarter of them is used.
     fn take(&mut self, at: usize) -> C {
         let removed = core::mem::replace(&mut self.places[at], C::EMPTY);
         self.len -= 1;

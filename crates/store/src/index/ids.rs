@@ -1,4 +1,4 @@
-//! [`Ids`]: where the record of each live task is, by the task's id.
+//! [`Ids`]: where the record of each task that has not ended is, by the task's id.
 
 use super::grid::{Cell, Grid};
 
@@ -11,7 +11,7 @@ pub(crate) struct Spot {
     pub(crate) offset: u64,
 }
 
-/// Where the record of a live task is.
+/// Where the record of a task that has not ended is.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Whereabouts {
     /// In the memtable, in the slot with this number.
@@ -49,7 +49,8 @@ impl Whereabouts {
     }
 }
 
-/// Where the record of each live task is. An entry has 16 bytes, and takes about 23 bytes of memory with the empty places between.
+/// Where the record of each task that has not ended is. An entry has 16 bytes, and takes about 23 bytes of memory with the empty places
+/// between.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Ids {
     grid: Grid<IdCell>,
@@ -69,7 +70,8 @@ impl Cell for IdCell {
     const EMPTY: Self = Self { id: u64::MAX, at: u64::MAX };
 }
 
-/// Returns the hash of an id. The server chooses the ids, so no client can choose ids that collide, and a simple mixing is enough.
+/// Returns the hash of an id. A simple mixing without a secret is enough, because the server chooses the ids of new tasks. Only an import
+/// can bring ids that a user chose.
 pub(crate) fn hash_id(id: u64) -> u64 {
     let mixed = (id ^ (id >> 32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9)
@@ -80,7 +82,7 @@ impl Ids {
         Self { grid: Grid::new() }
     }
 
-    /// Makes space in the table for `more` tasks.
+    /// Makes space for `more` tasks.
     pub(crate) fn reserve(&mut self, more: u64) {
         self.grid.reserve(more);
     }
@@ -89,7 +91,7 @@ impl Ids {
         self.grid.len()
     }
 
-    /// Fetches the memory that a look-up of this id will read, see [`Grid::touch`].
+    /// Fetches the first place that a look-up of this id will read, see [`Grid::touch`].
     pub(crate) fn touch(&self, id: u64) {
         self.grid.touch(hash_id(id));
     }

@@ -1,4 +1,4 @@
-//! [`Keys`]: which tasks may have a key.
+//! [`Keys`]: the ids of the tasks that may have a key.
 
 use core::hash::Hasher;
 
@@ -10,7 +10,7 @@ use super::grid::{Cell, Grid};
 /// The hash of a queue and a key. The directory's secret is the key of the hash function, so that no client can choose keys that collide.
 /// The hash finds the tasks that may have the key. The record of a task decides whether the task has it.
 ///
-/// 0 is for a task that only its id finds: the server made the task's key from its id, or the key leads to another task now.
+/// 0 is for a task that only its id finds: the server made the task's key from its id, or the task is dead and another task got its key.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct KeyHash(pub(crate) u64);
 
@@ -34,7 +34,7 @@ impl Naming {
         if task.is_keyed() { self.of_key(task.id, &task.queue, &task.key) } else { KeyHash::MADE }
     }
 
-    /// Returns the hash under which the task is in [`Keys`] while its key leads to it; [`KeyHash::MADE`] if the server made the key.
+    /// Returns the hash under which the task is in [`Keys`] while its key finds it; [`KeyHash::MADE`] if the server made the key.
     pub(crate) fn of_keyed(&self, task: &Task) -> KeyHash {
         self.of_key(task.id, &task.queue, &task.key)
     }
@@ -48,7 +48,7 @@ impl Naming {
         if id_of(key) == Some(id) { KeyHash::MADE } else { self.hash(queue, key) }
     }
 
-    /// Returns the hash of a key that the server did not make. The hash is never 0.
+    /// Returns the hash of a queue and a key. The hash is never 0, also for a key that the server made.
     pub(crate) fn hash(&self, queue: &QueueName, key: &Key) -> KeyHash {
         let mut hasher = SipHasher13::new_with_key(&self.secret);
         // The prefix makes the hash differ from the other hashes that have the same secret as their key.
@@ -67,8 +67,8 @@ pub(crate) fn id_of(key: &Key) -> Option<u64> {
     if plain { text.parse().ok() } else { None }
 }
 
-/// Which tasks may have a key. There is an entry for each task with a key that the server did not make. An entry has 12 bytes, and takes
-/// about 17 bytes of memory with the empty places between.
+/// The ids of the tasks that may have a key. There is an entry for each task that its key finds, unless the server made the key from the
+/// id. An entry has 12 bytes, and takes about 17 bytes of memory with the empty places between.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Keys {
     grid: Grid<KeyCell>,
@@ -105,12 +105,12 @@ impl Keys {
         Self { grid: Grid::new() }
     }
 
-    /// Makes space in the table for `more` tasks.
+    /// Makes space for `more` tasks.
     pub(crate) fn reserve(&mut self, more: u64) {
         self.grid.reserve(more);
     }
 
-    /// Fetches the memory that a look-up of this hash will read, see [`Grid::touch`].
+    /// Fetches the first place that a look-up of this hash will read, see [`Grid::touch`].
     pub(crate) fn touch(&self, hash: KeyHash) {
         self.grid.touch(KeyCell::new(hash, 0).hash());
     }
@@ -121,7 +121,8 @@ impl Keys {
 
     pub(crate) fn remove(&mut self, hash: KeyHash, id: u64) {
         let cell = KeyCell::new(hash, id);
-        // The entry is missing only if a segment's footer disagreed with the task's record.
+        // The entry may be missing: another task may have got the task's key, or a segment's footer may have disagreed with the task's
+        // record.
         self.grid.remove(cell.hash(), |other| *other == cell);
     }
 

@@ -1,4 +1,5 @@
-//! The indexes of the live tasks: the place of a task's record by the task's id, and the ids by a key. Both indexes are in memory.
+//! The indexes of the tasks that have not ended: the place of a task's record by the task's id, and the ids by a key. Both indexes are in
+//! memory.
 
 mod grid;
 mod ids;

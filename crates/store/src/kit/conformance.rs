@@ -181,7 +181,7 @@ fn by_hand(table: &Table, histogram: &DueHistogram) -> Vec<u64> {
 /// The store's reason, if the store cannot read its tasks.
 ///
 /// # Panics
-/// If the store gives another kind of answer, or if a part does not come further than the part before.
+/// If the store gives another kind of answer, or none, or if a part does not end later than the part before.
 pub fn counted<S: ShardStore>(store: &mut S, mut histogram: DueHistogram) -> Result<Vec<u64>, String> {
     let mut all = vec![0; histogram.grid.buckets()];
     loop {
@@ -198,7 +198,7 @@ pub fn counted<S: ShardStore>(store: &mut S, mut histogram: DueHistogram) -> Res
     }
 }
 
-/// Returns some due histograms for a store with these tasks: of all queues and of one, in few buckets and in many.
+/// Returns some due histograms for a store with the tasks of `table`: of all queues and of one, in few buckets and in many.
 fn histograms(table: &Table) -> Vec<DueHistogram> {
     let dues = || table.tasks_from(0).map(|task| task.due_at);
     let (Some(first), Some(last)) = (dues().min(), dues().max()) else { return Vec::new() };
@@ -282,7 +282,7 @@ impl<S: ShardStore> Owner<S> {
         counted(&mut self.store, histogram)
     }
 
-    /// Commits effects under the current ownership. Returns the answer.
+    /// Commits effects under the ownership in [`acquired`](Self::acquired). Returns the answer.
     pub fn commit(&mut self, effects: Vec<TaskEffect>) -> Reply {
         self.commit_batch(self.acquired.ownership, Batch { effects, ..Batch::default() })
     }
@@ -398,7 +398,7 @@ fn a_newer_record_replaces_and_an_older_one_does_not<S: ShardStore>(mut owner: O
     moved.due_at = at(20);
     let moved = Arc::new(moved);
     owner.done(vec![TaskEffect::Stored { task: Arc::clone(&moved), body_known: true }]);
-    // A batch may have an older record of a task beside a new record.
+    // A batch may have an older record of one task beside a new record of another task.
     let other = Arc::new(sample_task(2, owner.next_seq(), "q", "b", 30));
     owner.done(vec![
         TaskEffect::Stored { task: first, body_known: false },
@@ -559,7 +559,7 @@ fn a_filter_sees_one_queue_between_two_instants<S: ShardStore>(mut owner: Owner<
     assert_eq!(ids("q", 10, 20, next.expect("there is more"), 2), (vec![4], None));
 }
 
-/// Makes a task dead, to be forgotten at `until` (ms). `keyless`: the key of the task does not lead to the task any more.
+/// Makes a task dead, to be forgotten at `until` (ms). `keyless`: the key of the task does not find the task any more.
 fn bury(task: &mut Task, until: i64, keyless: bool) {
     let dead = Dead { at: at(100), due_at: task.due_at, why: Death::MaxAttempts, keyless };
     task.extra_mut().dead = Some(dead);
@@ -658,7 +658,7 @@ fn the_state_of_the_engine_only_grows<S: ShardStore>(mut owner: Owner<S>) {
     assert_eq!(again.acquired.last_wall, at(2_000));
 }
 
-/// Returns a rule: at most `max_in_flight` tasks of this queue are leased at a time.
+/// Returns the effect that sets a rule: at most `max_in_flight` tasks of this queue are leased at a time.
 #[must_use]
 pub fn sample_rule(queue: &str, max_in_flight: u64) -> RuleEffect {
     let settings = QueueSettings { max_in_flight: Some(max_in_flight), ..QueueSettings::default() };
@@ -666,7 +666,7 @@ pub fn sample_rule(queue: &str, max_in_flight: u64) -> RuleEffect {
     (RuleName::Queue(queue_name(queue)), Some(Arc::new(Rule::Queue(record))))
 }
 
-/// Returns a rule: this job has this value.
+/// Returns the effect that sets a rule: the job `id` has this value.
 #[must_use]
 pub fn sample_job(id: u64, value: &[u8]) -> RuleEffect {
     (RuleName::Job(id), Some(Arc::new(Rule::Job(value.into()))))

@@ -6,8 +6,8 @@ use crate::layout::{HEADER_BYTES, can_rise, header, read_own};
 const MAGIC: [u8; 8] = *b"TWLOGFIL";
 pub(crate) const FORMAT: u32 = 1;
 
-/// The offset of the first frame (bytes). The header has a block of the disk for itself, so that a block with frames is written only for
-/// frames.
+/// The offset of the first frame (bytes). The header has a block of the disk for itself, so that the write of a frame never touches the
+/// block of the header.
 pub(crate) const FRAMES_AT: u64 = 4_096;
 
 /// One use of a log file. A file may be used several times.
@@ -29,8 +29,7 @@ pub(crate) struct LogHeader {
     pub(crate) len: u64,
     /// Whether all bytes behind the header were zero when this use began. If not, the file may have frames of an earlier use.
     pub(crate) fresh: bool,
-    /// The file that took frames before this one. `None` if there was none, or if the version that wrote the header did not store this
-    /// file.
+    /// The last file that took frames before this one. `None` if there was none, or if the version that wrote the header did not store it.
     pub(crate) before: Option<LogUse>,
 }
 
@@ -42,7 +41,7 @@ impl LogHeader {
     }
 }
 
-/// Reads the header of a log file; `Ok(None)` if the header is damaged. `Err` has the format if a later version wrote the header.
+/// Reads the header of a log file; `Ok(None)` if the header is not valid. `Err` has the format if a later version wrote the header.
 pub(crate) fn read_log_header(bytes: &[u8], seeds: &Seeds) -> Result<Option<LogHeader>, u32> {
     let own = read_own(bytes, MAGIC, FORMAT, seeds.of(Use::LogHeader))?;
     Ok(own.and_then(|[generation, len, fresh, before, number, _]| {

@@ -36,13 +36,13 @@ pub(crate) struct FrameOffset {
     pub(crate) len: u64,
 }
 
-/// A log file and its current use: the current file, the next file, or a file that is being prepared.
+/// A log file and its current use: the current file, the next file, a file that is being prepared, or a file that was too small.
 #[derive(Clone, Debug)]
 struct Ready {
     name: Arc<str>,
     len: u64,
     generation: u64,
-    /// The offset at which the next frame goes (bytes).
+    /// The offset at which the next frame begins (bytes).
     used: u64,
     /// The file that took frames before this one, as its header says.
     before: Option<LogUse>,
@@ -58,7 +58,8 @@ impl Ready {
 #[derive(Clone, Debug)]
 struct Preparing {
     file: Ready,
-    /// The offset up to which the file is zero (bytes); `None` for a spare, which is long enough already.
+    /// The offset up to which the calls that were handed out fill the file with zeroes (bytes); `None` for a spare, which is long enough
+    /// already.
     zeroed: Option<u64>,
     stage: Stage,
     /// The earlier next file, if it was too small. The note may name this small file, so it becomes a spare only when the note names the
@@ -94,19 +95,19 @@ pub(crate) struct Progress {
 pub(crate) struct Sizes {
     /// The usual length of a log file (bytes).
     pub(crate) file_bytes: u64,
-    /// The most spares that are kept. More spares are removed.
+    /// The most spares that stay when a checkpoint frees files. The other spares are removed then.
     pub(crate) spares_max: usize,
 }
 
 /// The files of one shard's log.
 ///
-/// `Files` says which calls are to be made, and is told when they are done. `Files` makes no calls itself. A file goes through these
+/// `Files` returns the calls that are to be made, and its caller makes them and reports that they are done. A file goes through these
 /// stages: made and filled with zeroes in bounded steps, or taken from the spares → *next*, with a header that is synced and a note that
 /// names the file as the newest → *current*, taking frames → *kept*, until a durable checkpoint begins in a later file → spare again, or
 /// removed.
 ///
 /// The header of each file names the file that took frames before it. A recovery walks back from file to file, and ends at the file in
-/// which the checkpoint begins. So a file becomes a spare only when a durable checkpoint begins in a later file.
+/// which the checkpoint begins. So a file that took frames becomes a spare only when a durable checkpoint begins in a later file.
 #[derive(Debug)]
 pub(crate) struct Files {
     seeds: Seeds,
@@ -117,7 +118,8 @@ pub(crate) struct Files {
     preparing: Option<Preparing>,
     spares: Vec<Spare>,
     progress: Progress,
-    /// Bytes of log since the last checkpoint began. The unused ends of full files count too.
+    /// Bytes of log since the last checkpoint began. The unused ends of full files count too. After an opening, all bytes of the kept files
+    /// count.
     since_checkpoint: u64,
     /// A recovery reads no file of a generation below this one.
     floor: u64,
@@ -146,8 +148,8 @@ impl Files {
         }
     }
 
-    /// Returns where a frame of `bytes` bytes goes. If the current file has no space for the frame, the next file becomes the current one.
-    /// `None` if a file has to be prepared first.
+    /// Returns the place for the next frame, which has `bytes` bytes. If the current file has no space for the frame, the next file becomes
+    /// the current one. `None` if a file has to be prepared first.
     pub(crate) fn place(&mut self, bytes: u64) -> Option<FrameOffset> {
         if self.current.as_ref().is_none_or(|file| file.used + bytes > file.len) {
             let next = self.next.take_if(|file| file.used + bytes <= file.len)?;
@@ -181,7 +183,8 @@ impl Files {
         left(&self.current) + left(&self.next)
     }
 
-    /// Returns the files with frames that a recovery would read: for each, the name, the used bytes, and the length (bytes).
+    /// Returns the kept files and the current file: for each, the name, the used bytes, and the length (bytes). All bytes of a kept file
+    /// count as used.
     pub(crate) fn used(&self) -> impl Iterator<Item = (&Arc<str>, u64, u64)> {
         let kept = self.kept.iter().map(|file| (&file.name, file.len, file.len));
         kept.chain(self.current.iter().map(|file| (&file.name, file.used, file.len)))

@@ -11,8 +11,8 @@ const MAGIC: u32 = u32::from_le_bytes(*b"TWfr");
 /// The length of the head in front of a frame's records (bytes).
 pub(crate) const HEAD_BYTES: usize = 72;
 
-/// How many zeroes are written behind the last frame, together with that frame (bytes). The next frame overwrites them. The zeroes mark the
-/// end of the log, so that a damaged last frame is not taken for the end.
+/// How many zeroes are written behind each frame, together with the frame, if the file has space for them (bytes). The next frame
+/// overwrites them. The zeroes mark the end of the log: other bytes there are part of an incomplete or damaged frame.
 pub(crate) const END_MARK_BYTES: usize = 8;
 
 /// The head of a frame, in front of the frame's records.
@@ -29,9 +29,9 @@ pub(crate) struct FrameHead {
     pub(crate) durable: u64,
     /// The number of the last change before this frame.
     pub(crate) prev_seq: Seq,
-    /// The number of the last change in this frame.
+    /// The number of the last change in this frame; equal to `prev_seq` if the frame has no change.
     pub(crate) seq: Seq,
-    /// The wall clock of the owner when it wrote the frame.
+    /// The wall clock of the owner at the commit, or the `wall` of the frame before, if that is later.
     pub(crate) wall: Timestamp,
 }
 

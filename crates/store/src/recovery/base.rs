@@ -21,7 +21,7 @@ pub(super) struct Base {
     pub(super) start: Start,
     /// The names of the segments that the checkpoint does not list.
     pub(super) unlisted: Vec<Arc<str>>,
-    /// The log must reach this frame, because the log had it when the checkpoint was written.
+    /// The log must reach this frame, because the frame was synced when the checkpoint was written. 0 without a checkpoint.
     pub(super) last_frame: u64,
     /// The damage of the newest checkpoint, if that checkpoint is damaged.
     pub(super) damage: Option<Damage>,
@@ -41,7 +41,7 @@ pub(super) fn read_base<D: Disk>(
             Ok(loaded) => {
                 let start = loaded.start;
                 let unlisted = load_segments(disk, &mut catalog, &found.listing.segments, &loaded, seeds)?;
-                // The rules come first, because they decide how many ended tasks are remembered.
+                // The rules are applied first, because they decide how many ended tasks are remembered.
                 loaded.rules.into_iter().for_each(|effect| catalog.apply_rule(effect));
                 loaded.ended.iter().for_each(|ended| catalog.end(ended));
                 catalog.join_state(loaded.end.state);

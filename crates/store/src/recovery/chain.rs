@@ -39,7 +39,8 @@ impl Chain {
     /// checkpoint that cannot be used, so that the log must replace it.
     ///
     /// # Errors
-    /// [`OpenError::Corrupt`] with the name of the file that is missing, or of the damaged checkpoint.
+    /// [`OpenError::Corrupt`] with the name of the file that is missing, of the damaged checkpoint, or of the shard's folder if the
+    /// checkpoint is missing.
     pub(super) fn check(&self, newest: Option<Newest>, damage: Option<&Damage>) -> Result<(), OpenError> {
         let mut wanted = newest.and_then(|newest| newest.file);
         let mut after: Option<&Arc<str>> = None;
@@ -97,7 +98,7 @@ impl Chain {
     }
 }
 
-/// The end of an error text about a missing log file: another possible cause, if there is no checkpoint.
+/// The end of an error text about a missing log file or missing frames: another possible cause, if there is no checkpoint.
 pub(super) const OR_CHECKPOINT: &str =
     "; or there was a checkpoint that has what was in it, and that is what is missing";
 

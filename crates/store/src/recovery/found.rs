@@ -18,8 +18,8 @@ pub(super) struct LogFile {
     pub(super) header: Option<LogHeader>,
     /// The number of the file's first frame, if that frame is valid.
     pub(super) first: Option<u64>,
-    /// Whether the file is shorter than its header says and has a frame of its use, or the head of one. All bytes of a file are synced
-    /// before the first byte of a frame is written. So no crash leaves such a file, but an incomplete copy does.
+    /// Whether the file is shorter than its header says, and its frames begin with a frame of its use, or with the head of one. All bytes
+    /// of a file are synced before the first byte of a frame is written. So no crash leaves such a file, but an incomplete copy does.
     pub(super) cut_short: bool,
 }
 
@@ -31,7 +31,7 @@ impl LogFile {
     }
 }
 
-/// All files of the store in the folder. Reading the files changes nothing.
+/// The files of the store in the shard's folder, without the note of the newest log file. Reading the files changes nothing.
 #[derive(Debug)]
 pub(super) struct Found {
     /// The names of the store's files in the folder, by kind.

@@ -1,4 +1,4 @@
-//! Recovery: reads the latest checkpoint, the footers of its segments, and then the log behind it into a catalog.
+//! Recovery: reads the latest valid checkpoint, the footers of its segments, and then the log behind it into a catalog.
 
 mod base;
 mod chain;

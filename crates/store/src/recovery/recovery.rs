@@ -36,7 +36,7 @@ pub(crate) struct Recovered {
     pub(crate) last: Last,
     /// The log files that are needed.
     pub(crate) kept: VecDeque<Kept>,
-    /// The log file with the last frame; `None` if no file has a frame that is needed.
+    /// The log file with the last frame that was read; `None` if no frame was read.
     pub(crate) last_file: Option<LogUse>,
     /// The note of the newest log file; `None` if the directory has no note.
     pub(crate) newest: Option<Newest>,
@@ -50,7 +50,7 @@ pub(crate) struct Recovered {
     pub(crate) log_number: u64,
     /// The highest number in the name of a checkpoint.
     pub(crate) checkpoint_number: u64,
-    /// The name of the checkpoint that the shard was read from; `None` if there was none.
+    /// The name of the checkpoint that the shard was read from; `None` if there was no valid one.
     pub(crate) checkpoint: Option<Arc<str>>,
     pub(crate) report: RecoveryReport,
 }
@@ -108,7 +108,7 @@ pub(crate) fn recover<D: Disk>(
     let mut kept = VecDeque::new();
     let mut cut_off = Vec::new();
     for (index, file) in used.iter().enumerate() {
-        // A later owner wrote the frames from this number on again, so the frames of this file from this number on are void.
+        // A later owner wrote the frames from `void_from` on again, so the frames of this file from that number on are void.
         let void_from = used[index + 1..].iter().map(|later| later.first).min().unwrap_or(u64::MAX);
         if file.first >= void_from {
             // All frames of this file are void. The file is not used again before a checkpoint: the frame that makes them void may not be
@@ -121,7 +121,7 @@ pub(crate) fn recover<D: Disk>(
                 let before = index.checked_sub(1).map_or(0, |index| used[index].header.generation);
                 return Err(log.gap(disk, &idle, file, before, base.damage, without_checkpoint));
             }
-            // The missing frame had not been synced, so no frame behind it had been synced. The files from here on are cut off.
+            // The missing frame had not been synced, so no frame behind it had been synced. This file and the later ones are cut off.
             log.torn = Some(Torn {
                 file: file.file.name.to_string(),
                 offset: FRAMES_AT,
@@ -143,7 +143,7 @@ pub(crate) fn recover<D: Disk>(
         generations.map(|header| header.generation).max().unwrap_or(0).max(base.start.generation);
     let last_file = log.end.as_ref().map(End::this_use);
     // The frames of a file may never have been synced, and a power cut may have taken all of them. The header of the next file still names
-    // this file, so it is kept.
+    // that file, so that file is kept.
     let in_chain = chain.back_from(last_file);
     let is_in_chain = |header: &LogHeader| in_chain.contains(&header.generation);
     let mut spares = Vec::new();
@@ -200,7 +200,7 @@ impl Used {
 }
 
 impl Recovered {
-    /// Returns the note for this state: the newest log file with needed frames, and the last frame that was surely synced.
+    /// Returns the note for this state: the newest log file with needed frames, and the last frame that is known to be synced.
     pub(crate) fn newest_kept(&self) -> Newest {
         let synced = self.newest.map_or(0, |newest| newest.frame).max(self.last.durable);
         Newest { file: self.last_file, frame: synced }
@@ -221,7 +221,8 @@ fn check_generations(used: &[Used]) -> Result<(), OpenError> {
 struct Log<'a> {
     seeds: &'a Seeds,
     replay: Replay,
-    /// Where the checkpoint stands in the log: the checkpoint has the frames up to `start.frame`, and all files of lower generations.
+    /// Where the checkpoint begins in the log. The checkpoint covers the frames up to `start.frame`, and all files of generations below
+    /// `start.generation`.
     start: Start,
     /// The end of the last frame that was read, with all bytes of its file.
     end: Option<End>,
@@ -267,8 +268,8 @@ impl Log<'_> {
         Ok(())
     }
 
-    /// Returns the error for frames that are missing between the last frame and the frames of `next`. The error names the place where the
-    /// missing frames should be, as exactly as is known.
+    /// Returns the error for frames that are missing between the last frame and the frames of `next`. The error names the damaged
+    /// checkpoint if there is one, or else the place where the missing frames should be, as exactly as is known.
     fn gap<D: Disk>(
         &self,
         disk: &mut D,
@@ -300,7 +301,7 @@ impl Log<'_> {
         }
     }
 
-    /// Whether a frame of any of these files proves that the next frame was there.
+    /// Whether a frame in one of these files proves that the frame after the last one that was read was there.
     fn is_proven<D: Disk>(&self, disk: &mut D, later: &[Used], idle: &[LogFile]) -> Result<bool, OpenError> {
         for file in later {
             let bytes = read_all(disk, &file.file.name)?;
@@ -315,9 +316,10 @@ impl Log<'_> {
     /// the proving frame (bytes), and its number.
     ///
     /// There are three kinds of proof. First: the writer of the found frame knew the missing frame to be synced. Second: the found frame is
-    /// the missing frame itself. Third: the found frame is in a later use than all files that were read, and its number is at most that of
-    /// the missing frame. The header of its file and the frame before it were synced first, so one of these two is damaged. (Remains of
-    /// earlier uses have lower generations, and remains of unsynced commits have higher numbers.)
+    /// the missing frame itself, and its use is not earlier than that of any file that was read. Third: the found frame is in a later use
+    /// than all files that were read, and its number is at most that of the missing frame. The header of its file and the frame before it
+    /// were synced first, so one of these two is damaged. (Remains of earlier uses have lower generations, and remains of unsynced commits
+    /// have higher numbers.)
     fn unreached<'f, D: Disk>(
         &self,
         disk: &mut D,
@@ -374,8 +376,8 @@ impl Log<'_> {
     ) -> Result<(), OpenError> {
         let last = self.replay.end.frame;
         if let Some(end) = &self.end {
-            // A head is a proof if its writer knew the next frame to be synced, or if it is the head of the next frame. In the second case,
-            // the damaged frame is in front of the next frame, and the checkpoint covers the damaged frame.
+            // A head behind the end proves damage if its writer knew the next frame to be synced, or if it is the head of the next frame.
+            // In the second case, the damaged frame is in front of the next frame, and the checkpoint covers the damaged frame.
             let generation = end.header.generation;
             let proves = |head: &FrameHead| {
                 head.durable > last || head.generation == generation && self.comes_next(head)
@@ -430,7 +432,7 @@ fn torn(file: &str, offset: usize, bytes: &[u8], header: LogHeader, seeds: &Seed
     let bytes = match read_frame(bytes, offset, header.generation, seeds) {
         Ok(_) => return None,
         Err(Bad::Torn(bytes)) => bytes.min(rest.len() as u64),
-        // Such a file was all zero before this use, so each byte that is not zero was part of a frame.
+        // Such a file was all zero behind its header before this use, so each byte that is not zero was part of a frame.
         Err(Bad::Nothing) if header.fresh => rest.iter().rposition(|byte| *byte != 0)? as u64 + 1,
         // Other files may have bytes of an earlier use behind the end. But each frame writes zeroes behind itself, so other bytes at the
         // end are of a new frame.

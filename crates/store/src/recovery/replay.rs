@@ -17,10 +17,11 @@ pub(crate) struct Last {
     pub(crate) seq: Seq,
     pub(crate) epoch: Epoch,
     pub(crate) wall: Timestamp,
-    /// The last frame that the writer of the last frame knew to be synced.
+    /// The last frame that the writer of the last frame knew to be synced; the last frame itself if the checkpoint covers it.
     pub(crate) durable: u64,
     /// The last change before the last frame, and the records of the last frame. It is unknown whether the last frame was synced, so the
-    /// first frame of the next owner repeats its records. `None` if the checkpoint covers the last frame.
+    /// first frame of the next owner repeats its records. `None` if the checkpoint covers the last frame, or once an owner has written a
+    /// frame after the opening.
     pub(crate) again: Option<(Seq, Vec<u8>)>,
 }
 
@@ -28,13 +29,13 @@ pub(crate) struct Last {
 #[derive(Debug)]
 pub(super) struct Replay {
     pub(super) catalog: Catalog,
-    /// The last frame that was applied, and the numbers that follow from it.
+    /// The last frame that was applied, with its numbers. Before the first one is applied, the frame at which the checkpoint begins.
     pub(super) end: Last,
     /// How many frames were applied.
     pub(super) frames: u64,
     names: Names,
-    /// Tasks that have a record without a body, and whose body is not in the memtable. Such a task ended before the checkpoint read it, so
-    /// a later frame has its end.
+    /// Tasks that have a record without a body, and whose body is not in the memtable, each with the `seq` of the record. In a whole log,
+    /// such a task ended before the checkpoint read it, so a later frame has its end.
     bodiless: BTreeMap<u64, Seq>,
 }
 

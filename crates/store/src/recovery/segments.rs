@@ -30,7 +30,7 @@ pub(super) fn load_segments<D: Disk>(
     seeds: &Seeds,
 ) -> Result<Vec<Arc<str>>, OpenError> {
     // A record and its entry have more than 32 bytes. A list with too many records for its bytes is wrong, and no memory is reserved for
-    // these records.
+    // the records beyond.
     let most = |segment: &Listed| segment.records.min(segment.len / 32);
     let all: u64 = loaded.segments.iter().map(most).fold(0, u64::saturating_add);
     let on_disk = found.iter().map(|generation| disk.len(&segment_file(*generation)).unwrap_or(0));
@@ -127,7 +127,7 @@ pub(crate) fn of_kind(sections: &[Section], kind: SectionKind) -> impl Iterator<
     sections.iter().filter(move |section| section.tail.kind == kind)
 }
 
-/// Reads the sections of a file, first to last. Finds the sections from the end of the file backward.
+/// Finds the sections in the first `len` bytes of a file, by their tails, from the end backward. Returns the sections, first to last.
 ///
 /// # Errors
 /// [`OpenError::Corrupt`], [`OpenError::Io`].

@@ -20,9 +20,9 @@ pub(super) struct Base {
 }
 
 impl Reading {
-    /// Chooses the checkpoint to start from: the newest one if it is whole; else the newest older one that is whole, if the log has all
-    /// synced frames behind it; else the readable parts of the newest one. Returns `None` if there is no checkpoint, or if no checkpoint
-    /// will do and the log has all synced frames from frame 1 on.
+    /// Chooses the checkpoint to start from: the newest one if it is whole; else the newest whole one behind which the log has all synced
+    /// frames; else `None` if the log has all synced frames from frame 1 on; else the readable parts of the newest one. Also returns `None`
+    /// if there is no checkpoint.
     pub(super) fn choose_base<D: Disk>(
         &mut self,
         source: &mut Source<'_, D>,
@@ -128,8 +128,8 @@ impl Reading {
         self.found.report.losses.push(loss);
     }
 
-    /// Adds a loss for the header of the checkpoint, which would name the first frame to read. Without it all frames are read, also old
-    /// ones. So a task that only old frames have may be saved although it ended long ago.
+    /// Adds a loss for the header of the checkpoint, which would name the frame behind which the log is read. Without the header all frames
+    /// are read, also old ones. So a task that only old frames have may be saved although it ended long ago.
     pub(super) fn lose_start(&mut self, base: &Base, ordered: &Ordered) {
         let covered = base.pieces.end.map_or(u64::MAX, |end| end.last_frame);
         let old = ordered.frames.iter().filter(|(_, frame)| frame.head.number <= covered);

@@ -34,11 +34,11 @@ pub(super) fn fetch<D: Disk>(
     })
 }
 
-/// The result of [`fetch_with_body`]: a task with a body that may stand in another record.
+/// The result of [`fetch_with_body`].
 pub(super) enum Fetched {
     /// The task is whole.
     Whole(Task),
-    /// The record that has the body cannot be read again. The task has no body.
+    /// The record that has the body of this task cannot be read again. The task is returned without its body.
     Bodiless(Task),
     /// The record of the task cannot be read again.
     Gone,

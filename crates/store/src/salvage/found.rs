@@ -19,9 +19,9 @@ use crate::rules::Rules;
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Progress {
-    /// Bytes of the damaged directory that were read so far, and the bytes to read in all.
+    /// Bytes of log files and segments that were read so far, and bytes of all files of the store, also of those that are not read.
     Read(u64, u64),
-    /// Tasks that were written so far, and the tasks to write in all.
+    /// How many tasks were written or given up so far, and how many tasks there are to write.
     Written(u64, u64),
     /// The check of the new directory runs.
     Checking,

@@ -17,12 +17,12 @@ pub(super) struct Spot {
     pub(super) sum: u32,
 }
 
-/// The facts of the newest record of a task, of all records that were read.
+/// The facts of the newest record of a task, among the records that were read.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct Known {
     pub(super) seq: Seq,
-    /// The hash of the task's queue and key, also of a key that the server made. [`KeyHash::MADE`] if the key leads to another task, or if
-    /// the task ended.
+    /// The hash of the task's queue and key, also of a key that the server made. [`KeyHash::MADE`] if the key leads to another task, or
+    /// after [`Index::end`] or [`Index::bury`].
     pub(super) key: KeyHash,
     /// Where the record is. `None`: the task is not to be written, because it ended, or because [`Index::bury`] or [`Index::drop_task`]
     /// says so.
@@ -55,7 +55,7 @@ pub(super) struct Index {
     bodiless: BTreeMap<u64, Arc<Task>>,
     /// Spans of changes that are missing in the log. Each span begins behind its first number and ends with its second number.
     gaps: Vec<(Seq, Seq)>,
-    /// The highest id of all records that were read.
+    /// The highest id of all records that were read, and of all damaged records whose id a footer names.
     pub(super) id_max: u64,
     /// The highest seq of all records that were read.
     pub(super) seq_max: Seq,
@@ -189,12 +189,12 @@ impl Index {
         same.map(|same| same.iter().map(|(_, id)| *id).collect()).collect()
     }
 
-    /// Returns the tasks with a payload that may be older than their last one.
+    /// Returns the ids of the tasks whose payload may be older than their last one.
     pub(super) fn doubtful(&self) -> impl Iterator<Item = u64> {
         self.borrowed.iter().filter(|(_, borrowed)| borrowed.doubtful).map(|(id, _)| *id)
     }
 
-    /// Returns the last record of each task whose payload is in no file.
+    /// Returns the last record of each task whose payload is in no record that was read.
     pub(super) fn bodiless(&self) -> impl Iterator<Item = &Arc<Task>> {
         self.bodiless.values()
     }

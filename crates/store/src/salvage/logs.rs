@@ -17,7 +17,7 @@ pub(super) struct LogFile {
     pub(super) name: Arc<str>,
     pub(super) len: u64,
     pub(super) header: Option<LogHeader>,
-    /// The offset of the one damaged byte of the header, if there is one. `header` has its right value.
+    /// The offset of the one damaged byte of the header, if there is one. `header` was read with the right value of this byte.
     pub(super) mended: Option<u64>,
     /// The generation of the file's present use; 0 if neither the header nor a frame tells it.
     pub(super) generation: u64,
@@ -49,7 +49,7 @@ impl LogFile {
         let bytes = source.read(&name, 0, len);
         source.close(&name);
         let mut file = Self::of_bytes(name, &bytes, seeds);
-        // A part that the disk fails to read is taken for zeroes. Such zeroes do not prove that the log ends, so the part may be a frame.
+        // A part that the disk fails to read is returned as zeroes. Such zeroes do not prove that the log ends, so the part may be a frame.
         let end = file.frames.last().map_or(FRAMES_AT, FrameAt::end);
         let hidden = || source.unreadable_in(&file.name, end, end + END_MARK_BYTES as u64);
         file.rest = file.rest.or_else(|| hidden().map(|(_, to)| (end, to.min(len))));
@@ -96,8 +96,8 @@ impl LogFile {
         // Bytes behind the length that the header names are no part of the log.
         let len = self.header.map_or(self.len, |header| header.len.min(self.len));
         let rest = bytes.get(usize::try_from(from).ok()?..usize::try_from(len).ok()?)?;
-        // In a file that was all zero before its first frame, bytes that are not zero were part of a frame. A file of an earlier use has
-        // zeroes right behind its last frame, as the end mark. If they are not zero, they were part of a frame.
+        // In a file that was all zero before its first frame, bytes that are not zero were part of a frame. A file that was used before has
+        // an end mark of zeroes right behind its last frame. If the bytes there are not zero, they were part of a frame.
         let fresh = self.header.is_some_and(|header| header.fresh);
         let wanted = if fresh { rest } else { &rest[..rest.len().min(END_MARK_BYTES)] };
         let mut last = wanted.iter().rposition(|byte| *byte != 0)? + 1;
@@ -147,7 +147,7 @@ impl Gap {
 pub(super) struct Floor {
     /// The last frame that the checkpoint has as a whole. Later frames are read from the log.
     pub(super) frame: u64,
-    /// The last change in the checkpoint.
+    /// The last change of the frame `frame`.
     pub(super) seq: u64,
     /// The lowest generation of the log files that are needed. The checkpoint has the frames of all lower ones.
     pub(super) generation: u64,
@@ -179,7 +179,7 @@ pub(super) fn order(files: &[LogFile], floor: Floor, newest: Option<Newest>) -> 
     for (index, frame) in &frames {
         let head = &frame.head;
         // A recovery has the same rule: the numbers and the changes must both go on. If the first frames of a new owner are damaged, frames
-        // that the owner took back stand in their place. Then the numbers go on, and the changes do not.
+        // that the owner took back are found in place of them. Then the numbers go on, and the changes do not.
         let follows = head.number == last.0 + 1 && head.prev_seq.0 == last.1;
         let follows = follows || (before.is_none() && floor.unknown);
         if !follows {
@@ -252,7 +252,7 @@ impl Log<'_> {
         frames
     }
 
-    /// Returns where the missing frames between `before` and the second frame should be; `None` if no file has a part for them.
+    /// Returns where the missing frames between `before` and `frame` should be; `None` if no file has a part for them.
     fn gap_place(&self, before: Option<InFile>, (behind, frame): InFile) -> Option<InList> {
         let files = self.files;
         // The next frame in the same file may be one that a later owner took back, so all frames of the file are searched.
@@ -262,7 +262,7 @@ impl Log<'_> {
         {
             return Some((file, from.end(), Some(next.at)));
         }
-        // A file has its first frame at `FRAMES_AT`. If the frame stands later, the missing frames were in front of it in the same file.
+        // A file has its first frame at `FRAMES_AT`. If `frame` begins later, the missing frames were in front of it in the same file.
         if frame.at > FRAMES_AT {
             return Some((behind, FRAMES_AT, Some(frame.at)));
         }
@@ -271,7 +271,7 @@ impl Log<'_> {
         {
             return Some((file, from.end(), Some(to)));
         }
-        // Looks for a file between the files of the two frames that has no readable frame left.
+        // Looks for a file between the files of `before` and `frame` that has no readable frame left.
         let from = before.map_or(0, |(file, _)| files[file].generation);
         let to = files[behind].generation;
         let between = |index: &&usize| from < files[**index].generation && files[**index].generation < to;
@@ -309,8 +309,8 @@ impl Log<'_> {
     /// Returns the gap at the end of the log, if frames may be missing behind frame `last.0`. `None`: the log ends there.
     fn end_of(&self, before: Option<InFile>, last: (u64, u64), reach: u64) -> Option<Gap> {
         let Self { files, newest, .. } = *self;
-        // A missing file that took frames after the last frame that was read. The note names such a file, or the header of a file that was
-        // made ready later.
+        // `absent` is the newest missing file that may have frames behind the last frame that was read. The note names such a file, or the
+        // header of a file that was made ready later.
         let last_generation = before.map_or(0, |(file, _)| files[file].generation);
         let absent = self.absent().into_iter().rfind(|file| file.generation > last_generation);
         // Files behind the last frame: files that were made ready, and files that lost all their frames. The note names a file before its

@@ -42,7 +42,7 @@ impl Reading {
     }
 
     /// Decodes the rules and ends in a damaged block of the checkpoint, to name them in the loss with this index. Each frame of the log
-    /// comes after the block.
+    /// that is read counts as later than the block.
     pub(super) fn hear_block(&mut self, loss: usize, bytes: &[u8]) {
         let said = said(bytes, &mut self.names);
         self.said.extend(said.into_iter().map(|op| Said { loss, frame: 0, op }));
@@ -86,7 +86,8 @@ impl Reading {
         self.found.index.see(id, Seq::ZERO);
     }
 
-    /// Returns what may have happened to the task of a record in damaged bytes; `None` if a later record of the task or its end was read.
+    /// Returns what may have happened to the task of a record in damaged bytes. `None`: the record is of no task, or the task's end or a
+    /// record that is not older was read.
     fn fate_of(&self, op: &Op) -> Option<LostTask> {
         let (id, seq, queue, key, ends): (u64, Seq, &QueueName, _, bool) = match op {
             Op::Stored(task) | Op::StoredBodyKnown(task) => {
@@ -108,7 +109,7 @@ impl Reading {
         Some(LostTask { id, queue: Some(queue.clone()), key: Some(key.clone()), fate })
     }
 
-    /// Names the schedules that a lost block of the checkpoint may have had. Their names stand in the keys of the tasks that they made.
+    /// Names the schedules that a lost block of the checkpoint may have had. Their names are in the keys of the tasks that they made.
     fn lose_schedules(&mut self) {
         let Reading { found, traces, .. } = self;
         let block = |loss: &&mut Loss| loss.unit == Unit::Block && loss.rules_may_be_older;
@@ -165,7 +166,7 @@ fn said(bytes: &[u8], names: &mut Names) -> Vec<Op> {
     said
 }
 
-/// Whether a loss is about bytes of a segment, and no task and no end can be lost in them: the rest of a section.
+/// Whether a loss is of bytes of a segment, names no task, and cannot have left an ended task in the new directory.
 fn is_empty_records(loss: &Loss) -> bool {
     loss.unit == Unit::Records && loss.ended_max == Some(0) && loss.tasks.is_empty()
 }

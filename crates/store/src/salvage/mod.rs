@@ -1,7 +1,7 @@
 //! Gets everything that can still be read out of a damaged data directory. Nothing in the directory is changed.
 //!
-//! [`read`] is the first pass: it reads every file, and learns where the newest record of each task is, and which parts are lost.
-//! [`write()`] is the second pass: it copies those records into a new directory.
+//! [`read`] is the first pass: it reads the files, and learns where the newest record of each task is, and which parts are lost.
+//! [`write()`] is the second pass: it copies the newest records into a new directory.
 
 mod base;
 mod fetch;

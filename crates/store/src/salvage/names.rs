@@ -12,8 +12,8 @@ use crate::codec::{Names, Op, split_ops};
 use crate::disk::Disk;
 use crate::log::frames;
 
-/// Fills in the queue and key of each lost task that has only its id, if a frame of any log file has a record of the task. Reads all log
-/// files again.
+/// Fills in the queue and key of each task that a loss names without its key, if a frame of any log file has a record of the task. If there
+/// is such a task, all log files are read again.
 pub(super) fn name_tasks<D: Disk>(
     source: &mut Source<'_, D>,
     logs: &[LogFile],

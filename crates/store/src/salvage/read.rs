@@ -115,8 +115,8 @@ fn read_meta<D: Disk>(source: &mut Source<'_, D>) -> Result<Read, OpenError> {
     }
 }
 
-/// Rebuilds `meta` if several of its bytes are damaged and its secret is whole. The secret is taken for whole if the note of the newest log
-/// file or the header of a log file checks out with it. `None`: neither does.
+/// Rebuilds `meta` if several of its bytes are damaged and its secret is whole. The secret counts as whole if the note of the newest log
+/// file or the header of a log file checks out with it. `None`: the secret is not whole.
 fn rebuilt<D: Disk>(source: &mut Source<'_, D>, bytes: &[u8]) -> Result<Option<Read>, OpenError> {
     let Some(secret) = bytes.get(SECRET_AT..).and_then(|rest| rest.first_chunk::<16>()) else {
         return Ok(None);
@@ -151,7 +151,7 @@ fn no_secret(why: &str) -> OpenError {
     OpenError::corrupt(META, 0, what)
 }
 
-/// Lists the files in the folder of the shard. The report gets their number and their bytes, without files that were never finished.
+/// Lists the folder of the shard. The report gets the number and the bytes of the store's files, without files that were never finished.
 fn list<D: Disk>(source: &mut Source<'_, D>) -> Result<(Listing, ReadReport), OpenError> {
     let mut report = ReadReport::default();
     let names = source.list(SHARD)?;
@@ -244,8 +244,8 @@ impl Reading {
             }
             return;
         }
-        // If the log has everything from its first frame on, each segment belongs to a checkpoint that was never finished, and is not
-        // needed.
+        // If the log has everything from its first frame on, no segment is needed: each belongs to a checkpoint that is damaged or was
+        // never finished.
         let whole_log = base.is_none()
             && ordered.frames.first().is_some_and(|(_, frame)| frame.head.number == 1)
             && ordered.gaps.iter().all(|gap| !gap.certain);
@@ -302,7 +302,7 @@ impl Reading {
     }
 
     /// Reads a segment, and takes in its records and its losses. Returns the id and seq of each dead record if no checkpoint lists the
-    /// segment, else nothing.
+    /// segment, else no records.
     fn read_segment<D: Disk>(
         &mut self,
         source: &mut Source<'_, D>,
@@ -352,7 +352,7 @@ impl Reading {
         }
     }
 
-    /// Reads the records of a frame again that checked out before. `None`: the disk does not give the same bytes any more.
+    /// Reads again the records of a frame that checked out in the first reading. `None`: the disk does not give the same bytes any more.
     fn frame_again<D: Disk>(
         &self,
         source: &mut Source<'_, D>,

@@ -1,19 +1,19 @@
-//! The report of a salvage: the parts that were read, saved and lost.
+//! The report of a salvage: how much it read and wrote, and what is lost.
 
 use std::collections::BTreeMap;
 
 use tickwheel_engine::{Key, Population, QueueName, RuleName};
 
-/// A loss names at most this many tasks, and at most this many rules.
+/// A loss names at most this many tasks, and at most this many rules. The report names at most this many superseded tasks.
 pub(super) const NAMED_MAX: usize = 10_000;
 
 /// The result of a salvage.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct Report {
-    /// The parts of the damaged directory that were read.
+    /// How much of the damaged directory was read, and which parts could not be read.
     pub read: ReadReport,
-    /// The content of the new directory.
+    /// How many tasks, rules and ended tasks the new directory has.
     pub written: WrittenReport,
     /// The lost parts, in the order in which they were found.
     pub losses: Vec<Loss>,
@@ -21,7 +21,7 @@ pub struct Report {
     pub notes: Vec<String>,
     /// How many tasks were left out because another task has taken their key since.
     pub superseded: u64,
-    /// The tasks that were left out: at most 10,000.
+    /// The tasks that `superseded` counts: the first 10,000 at most.
     pub superseded_tasks: Vec<Superseded>,
 }
 
@@ -30,7 +30,7 @@ pub struct Report {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Superseded {
-    /// The id that the server gave the task.
+    /// The id of the task.
     pub id: u64,
     /// The queue of the task.
     pub queue: QueueName,
@@ -40,19 +40,20 @@ pub struct Superseded {
     pub by: u64,
 }
 
-/// The parts of the damaged directory that were read.
+/// How much of the damaged directory was read, and which parts could not be read.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct ReadReport {
-    /// How many files the folder of the shard has, without files that were never finished.
+    /// How many files of the store are in the folder of the shard, without files that were never finished.
     pub files: u64,
-    /// Bytes of these files together.
+    /// The size of the files that `files` counts (bytes).
     pub bytes: u64,
-    /// How many frames of the log checked out and come after the checkpoint. Frames that could not be read a second time are included.
+    /// How many frames of the log were used: they checked out, come after the checkpoint, and were not taken back by a later owner. Frames
+    /// that could not be read a second time are included.
     pub frames: u64,
     /// How many records were read, in the frames, in segments and in the checkpoint.
     pub records: u64,
-    /// The checkpoint that the log was read on top of; `None`: there is none, or nothing of it could be used.
+    /// The checkpoint that the log was read on top of; `None`: there is none, or the log alone replaces it.
     pub checkpoint: Option<String>,
     /// Files with one damaged byte that was found and put right while reading, with the offset of that byte. The files themselves stay as
     /// they are.
@@ -73,7 +74,7 @@ impl ReadReport {
     }
 }
 
-/// The content of the new directory.
+/// How many tasks, rules and ended tasks the new directory has.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct WrittenReport {
@@ -95,7 +96,7 @@ pub struct WrittenReport {
 pub struct Loss {
     /// The path of the file, relative to the data directory. If the file is unknown, the folder of the shard.
     pub file: String,
-    /// The offset of the first lost byte.
+    /// The offset of the first lost byte; 0 if the place is unknown.
     pub from: u64,
     /// The offset behind the last lost byte; `None`: the loss goes to the end of the file, or the end of the loss is unknown.
     pub to: Option<u64>,
@@ -103,21 +104,21 @@ pub struct Loss {
     pub unit: Unit,
     /// The damage, as a sentence fragment.
     pub what: String,
-    /// Whether something is lost for certain. `false`: the part may be the rest of a write that a crash cut short. No client was told that
-    /// such a write was done.
+    /// Whether something is lost for certain. `false`: perhaps nothing is lost. For example, the part may be a write that a crash cut short
+    /// before it was synced.
     pub certain: bool,
-    /// The tasks that the loss is about, as far as they can be told: at most 10,000.
+    /// The tasks that the loss is about, as far as their ids can be read: at most 10,000.
     pub tasks: Vec<LostTask>,
-    /// At most this many tasks are lost by this loss, or are in the new directory in an older state; `None`: that cannot be told.
+    /// At most this many tasks are lost by this loss, or are in the new directory in an older state; `None`: the number is unknown.
     pub tasks_max: Option<u64>,
-    /// At most this many tasks had ended, and are in the new directory because of this loss; `None`: that cannot be told.
+    /// At most this many tasks had ended, and are in the new directory because of this loss; `None`: the number is unknown.
     pub ended_max: Option<u64>,
-    /// The settings, schedules and jobs that the loss is about, as far as they can be told: at most 10,000.
+    /// The settings, schedules and jobs that the loss is about, as far as their names can be read: at most 10,000.
     pub rules: Vec<LostRule>,
     /// Whether settings, schedules and jobs of the new directory may be older ones, because this loss may have had changes of them.
     pub rules_may_be_older: bool,
-    /// Whether this loss may have had the ends of tasks. Then the keys of such tasks are answered `not_found` from now on, and not `done`
-    /// or `cancelled`.
+    /// Whether this loss may have had the ends of tasks. Then calls for the keys of such tasks are answered `not_found` in the new
+    /// directory, and not `done` or `cancelled`.
     pub ends_may_be_forgotten: bool,
 }
 
@@ -135,7 +136,7 @@ pub struct LostRule {
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[non_exhaustive]
 pub enum RuleFate {
-    /// The new directory does not have the rule.
+    /// The new directory does not have the rule. Damaged bytes or the key of a task name it.
     PerhapsLost,
     /// The new directory has the rule, perhaps in an older state.
     PerhapsOlder,
@@ -155,7 +156,7 @@ impl RuleFate {
     }
 }
 
-/// The unit that one checksum covers.
+/// The kind of the part that is lost.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Unit {
@@ -163,7 +164,7 @@ pub enum Unit {
     Frame,
     /// Several frames, or a whole file of the log.
     Frames,
-    /// The record of one task in a segment.
+    /// One record: of a task in a segment, or of any kind in a frame.
     Record,
     /// Bytes of a segment in which no record checks out.
     Records,
@@ -171,7 +172,7 @@ pub enum Unit {
     Segment,
     /// Tombstones of a segment, which say which of its records are dead.
     Tombstones,
-    /// A block of a checkpoint.
+    /// A block of a checkpoint, or its header.
     Block,
     /// A whole checkpoint.
     Checkpoint,
@@ -198,7 +199,7 @@ impl Unit {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct LostTask {
-    /// The id that the server gave the task.
+    /// The id of the task.
     pub id: u64,
     /// The queue of the task, if it is known from a record.
     pub queue: Option<QueueName>,
@@ -222,8 +223,8 @@ pub enum Fate {
     PerhapsOlder,
     /// Damaged bytes say that the task ended: the new directory has it, and perhaps should not.
     PerhapsEnded,
-    /// Damaged bytes say that the task ended, and no other record of the task was read. So the key of the task is answered `not_found` from
-    /// now on.
+    /// Damaged bytes say that the task ended, and no other record of the task was read. So a call for the task is answered `not_found` in
+    /// the new directory.
     EndForgotten,
 }
 
@@ -249,12 +250,12 @@ pub enum MayHoldEnded {
     No,
     /// The new directory has at most this many such tasks.
     AtMost(u64),
-    /// The new directory may have such tasks, and how many cannot be told.
+    /// The new directory may have any number of such tasks.
     Unknown,
 }
 
 impl Report {
-    /// Whether the new directory has all that the damaged one had.
+    /// Whether the report has no loss. Then the new directory has all that the damaged one had.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.losses.is_empty()
@@ -314,7 +315,8 @@ impl Loss {
         }
     }
 
-    /// Sets how many tasks and how many ends of tasks the loss is about at most; `None`: that cannot be told.
+    /// Sets how many tasks the loss is about at most, and how many ended tasks the new directory has because of it at most; `None`: the
+    /// number is unknown.
     pub(super) fn at_most(self, tasks_max: Option<u64>, ended_max: Option<u64>) -> Self {
         Self { tasks_max, ended_max, ..self }
     }

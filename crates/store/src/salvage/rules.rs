@@ -10,11 +10,11 @@ use crate::rules::Rules;
 /// The facts in the files about settings, schedules and jobs, beside the rules themselves.
 #[derive(Debug, Default)]
 pub(super) struct RuleTraces {
-    /// The last frame that has a change of each rule.
+    /// By rule: the last frame that has a change of the rule.
     said_at: BTreeMap<RuleName, u64>,
     /// Whether the names of schedules are taken from the keys of tasks, because the checkpoint lost some rules.
     pub(super) wants_names: bool,
-    /// Schedules whose names stand in the keys of tasks that were read.
+    /// The schedules that the keys of tasks name: at most [`NAMED_MAX`].
     of_tasks: BTreeSet<RuleName>,
 }
 
@@ -24,7 +24,7 @@ impl RuleTraces {
         self.said_at.insert(name.clone(), frame);
     }
 
-    /// Notes the name of the schedule that made a task, if `wants_names` is set. The key of such a task is `name@instant`.
+    /// Notes the schedule that made a task, if `wants_names` is set and the key of the task looks like `name@instant`.
     pub(super) fn task(&mut self, task: &Task) {
         if !self.wants_names || self.of_tasks.len() >= NAMED_MAX {
             return;
@@ -52,7 +52,7 @@ impl RuleTraces {
         Some(LostRule { name: name.clone(), fate })
     }
 
-    /// Returns the schedules whose names stand in the keys of tasks, and that are not among `rules`.
+    /// Returns the schedules that the keys of tasks name, and that are not among `rules`.
     pub(super) fn missed(&self, rules: &Rules) -> impl Iterator<Item = LostRule> {
         let missed = self.of_tasks.iter().filter(|name| !rules.by_name().contains_key(*name));
         missed.map(|name| LostRule { name: name.clone(), fate: RuleFate::PerhapsLost })

@@ -45,7 +45,7 @@ pub(super) struct Suspect {
     pub(super) id: u64,
     pub(super) queue: QueueName,
     pub(super) key: KeyHash,
-    /// The task that the damaged bytes say, right or wrong; `None` if they are no record of a task.
+    /// The task that the damaged bytes decode to, right or wrong; `None` if they decode to no task.
     pub(super) says: Option<Task>,
     pub(super) why: String,
 }
@@ -224,7 +224,7 @@ impl<D: Disk> Walk<'_, '_, D> {
         }
     }
 
-    /// Searches for records byte by byte, in a part that no tail describes or whose footer is damaged.
+    /// Searches for records byte by byte, in a part of the file that no tail describes, or in a run whose footer is damaged.
     fn scan(&mut self, from: u64, to: u64) {
         let mut at = from;
         let mut bad_from = None;
@@ -257,7 +257,7 @@ impl<D: Disk> Walk<'_, '_, D> {
             return None;
         }
         let bytes = record_bytes(head).filter(|bytes| *bytes <= to - at)?;
-        // A payload can look like the heads of many long records. So each try costs the length of the possible record from the budget.
+        // A payload can look like the heads of many long records. So each try takes the length of the possible record off `spare_bytes`.
         self.spare_bytes = self.spare_bytes.checked_sub(bytes).or((bytes <= SHORT_BYTES).then_some(0))?;
         let record = self.source.next(self.wanted.file, at, bytes);
         let (task, _) = read_record(record, at, self.wanted.seed, self.names).ok()?;
@@ -268,7 +268,7 @@ impl<D: Disk> Walk<'_, '_, D> {
     fn hole(&mut self, from: u64, to: u64) {
         let index = self.found.losses.len();
         let loss = Loss::new(self.wanted.file, from, Some(to), Unit::Records, "no record here checks out");
-        // At most one task is named: the first record of the bytes. The bytes may have had more tasks.
+        // At most one task is named: the task of a record at the beginning of the bytes. The bytes may have had more tasks.
         let bytes = self.source.read(self.wanted.file, from, (to - from).min(NAMED_BYTES_MAX));
         if let Some(task) = says(&bytes, self.names) {
             self.found.named.push((index, task));
@@ -276,8 +276,8 @@ impl<D: Disk> Walk<'_, '_, D> {
         self.found.losses.push(loss);
     }
 
-    /// Sets how many records each loss can have had at most, by the numbers in the checkpoint and in the tails. Adds a loss if the file is
-    /// shorter than the checkpoint says.
+    /// Sets how many records each loss outside the sections can have had at most, by the numbers in the checkpoint and in the tails. Adds a
+    /// loss if the file is shorter than the checkpoint says.
     fn count(&mut self, sections: &[Section], len: u64, there: u64) {
         let runs = sections.iter().filter(|section| section.tail.kind == SectionKind::Run);
         let of_tails: u64 = runs.map(|section| section.tail.count).sum();
@@ -300,7 +300,7 @@ impl<D: Disk> Walk<'_, '_, D> {
         };
         for loss in self.found.losses.iter_mut().filter(|loss| covers(loss)) {
             loss.tasks_max = missing.map(|missing| records_max(loss, missing));
-            // Tombstones may have stood in these bytes.
+            // The bytes may have had tombstones.
             loss.ended_max = None;
         }
         if cut {

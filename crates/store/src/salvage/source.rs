@@ -41,7 +41,7 @@ impl<'d, D: Disk> Source<'d, D> {
         Self { disk, unreadable: Vec::new(), first_failure: None, refusal: None, window, other }
     }
 
-    /// Takes out the first failure that is no damage of the disk.
+    /// Returns, and forgets, the first failure that is no damage of the disk.
     ///
     /// # Errors
     /// Some file was not read, and the disk is not the cause: this user may not read the file, it is a link, or no more files can be

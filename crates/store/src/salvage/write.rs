@@ -1,4 +1,4 @@
-//! The second pass: the newest record of each task goes into a new directory.
+//! The second pass: writes the newest record of each task into a new directory.
 
 use std::sync::Arc;
 
@@ -22,18 +22,19 @@ use crate::layout::can_rise;
 use crate::options::StoreOptions;
 use crate::table::record_bytes;
 
-/// A commit has about this many bytes of records, and at most [`COMMIT_EFFECTS`] effects.
+/// A commit is made as soon as it has this many bytes of records, or [`COMMIT_EFFECTS`] effects.
 const COMMIT_BYTES: u64 = 1 << 20;
 const COMMIT_EFFECTS: usize = 4_096;
 
-/// If frames are missing, owners may have used ids and change numbers that no record shows. So the salvage skips this many numbers: more
-/// than the frames of the largest disk can have used. Ids and change numbers go up to 2^53, because JSON counts that far.
+/// If records are lost, owners may have used ids and change numbers that no record shows. So the salvage skips this many ids, and this many
+/// change numbers if frames of unknown number may be missing: more than the frames of the largest disk can have used. Ids and change
+/// numbers go up to 2^53, because JSON counts that far.
 const NUMBERS_PASSED: u64 = 1 << 32;
 
-/// The number of epochs that the salvage skips for the same reason as [`NUMBERS_PASSED`]. There are 2^32 epochs.
+/// The number of epochs that the salvage skips if frames of unknown number may be missing. There are 2^32 epochs.
 const EPOCHS_PASSED: u32 = 1 << 20;
 
-/// The salvage gives up after this many polls that had no answer and found the disk full.
+/// The salvage gives up when more than this many polls for one request had no answer and found the disk full.
 const FULL_POLLS_MAX: u32 = 64;
 
 /// Why the new directory was not made. Each text completes "failed to salvage: ...".
@@ -68,7 +69,7 @@ pub fn write<D: Disk, T: Disk>(
     write_as(found, disk, target, options, progress)
 }
 
-/// Returns history limits that keep all ended tasks. The next owner limits how many ended tasks are remembered.
+/// Returns history limits that keep all ended tasks of each queue without a limit of its own. The limits of the next opening apply later.
 fn everything() -> HistoryLimits {
     HistoryLimits::last(usize::MAX)
 }
@@ -196,8 +197,8 @@ struct Writer<T: Disk> {
 
 impl<T: Disk> Writer<T> {
     fn begin(mut store: DiskStore<T, InlineIo<T>>, found: &Found) -> Result<Self, WriteError> {
-        // Without missing frames, the salvage writes with the last epoch of the damaged directory. So the next owner gets the next epoch,
-        // and the leases that a stop wrote down stay valid.
+        // Unless frames of unknown number may be missing, the salvage writes with the last epoch of the damaged directory. So the next
+        // owner gets the next epoch, and the leases that a stop wrote down stay valid.
         let epoch = if found.log_is_torn {
             found.epoch.0.saturating_add(EPOCHS_PASSED)
         } else {
@@ -208,7 +209,7 @@ impl<T: Disk> Writer<T> {
         let passed = if found.log_is_torn { NUMBERS_PASSED } else { 0 };
         let seq = Seq(found.seq.max(found.index.seq_max).0.saturating_add(passed));
         if !can_rise(&[seq.0]) {
-            // The record checks out, but no store can have given it such a high number.
+            // The number checks out, but no store can have counted that far.
             return Err(WriteError::Failed(format!(
                 "a record is of change {seq}, and no store counts that far"
             )));

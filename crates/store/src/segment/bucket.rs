@@ -6,13 +6,13 @@ use tickwheel_engine::{Task, Timestamp};
 /// levels.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) enum Level {
-    /// Any time: tasks that were due when they were written.
+    /// Any time: tasks that were already due when they were written to the segment.
     Overdue = 0,
-    /// An hour: tasks due within two days.
+    /// An hour: tasks due within two days of the write.
     Hour = 1,
-    /// A day: tasks due within sixty days.
+    /// A day: tasks due within sixty days of the write.
     Day = 2,
-    /// Thirty days: all others.
+    /// Thirty days: tasks due later.
     Month = 3,
     /// Thirty days: dead tasks, by the time at which they are forgotten. They have segments of their own, so that a list of dead tasks does
     /// not have to read millions of other tasks.
@@ -43,8 +43,8 @@ impl Level {
 
 /// A span of time whose tasks share a segment: a slot of the wheel on disk.
 ///
-/// Each level's buckets lie side by side from 1970 on, by UTC, so a task's bucket depends on nothing but its `due_at`
-/// and the level, and never on a time zone.
+/// Each level's buckets lie side by side from 1970 on, by UTC. So the bucket depends on the level and on the task's `due_at` only, and
+/// never on a time zone. All overdue tasks have one bucket.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct Bucket {
     pub(crate) level: Level,
@@ -80,14 +80,14 @@ impl Bucket {
         Self { level, index: level.width_ms().map_or(0, |width| (due_at.as_ms() / width).unsigned_abs()) }
     }
 
-    /// Returns the first instant of the bucket.
+    /// Returns the first instant of the bucket; 1970 for the bucket of the overdue tasks.
     pub(crate) fn start(self) -> Timestamp {
         let width = self.level.width_ms().unwrap_or(0).unsigned_abs();
         let ms = i64::try_from(self.index.saturating_mul(width)).unwrap_or(i64::MAX);
         Timestamp::from_ms(ms).unwrap_or(Timestamp::EPOCH)
     }
 
-    /// Returns the last instant of the bucket.
+    /// Returns the last instant of the bucket; [`Timestamp::MAX`] for the bucket of the overdue tasks.
     pub(crate) fn end(self) -> Timestamp {
         match self.level.width_ms() {
             None => Timestamp::MAX,

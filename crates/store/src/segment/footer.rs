@@ -9,7 +9,7 @@ use crate::layout::{le_u32, le_u64};
 /// Some neighbouring records of a run, which are read together.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Block {
-    /// The offset of the block's first byte, from the begin of the run (bytes).
+    /// The offset of the block's first byte, from the beginning of the run (bytes).
     pub(crate) at: u32,
     /// How many records the block has. In memory: how many of them are live.
     pub(crate) records: u32,
@@ -22,7 +22,7 @@ pub(crate) struct Block {
 pub(crate) struct Entry {
     pub(crate) id: u64,
     pub(crate) key: KeyHash,
-    /// The offset of the record's first byte, from the begin of the run (bytes).
+    /// The offset of the record's first byte, from the beginning of the run (bytes).
     pub(crate) at: u32,
     /// The index of the record's queue in the footer's queues.
     pub(crate) queue: u32,

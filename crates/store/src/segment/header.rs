@@ -7,10 +7,10 @@ use crate::layout::{HEADER_BYTES, header, read_own};
 const MAGIC: [u8; 8] = *b"TWSEGMNT";
 pub(crate) const FORMAT: u32 = 1;
 
-/// The header of a segment. It is written with the first run and never again.
+/// The header of a segment. It is written before the first run, and never again.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct SegmentHeader {
-    /// The segment's number. No two segments of a directory ever have the same number.
+    /// The segment's number. No two segments that exist at one time have the same number.
     pub(crate) generation: u64,
     /// The bucket of the segment's tasks.
     pub(crate) bucket: Bucket,
@@ -24,8 +24,8 @@ impl SegmentHeader {
     }
 }
 
-/// Reads the header of the segment with this generation. `Ok(None)`: the header does not check out. `Err` has the format if a later version
-/// wrote the header.
+/// Reads the header of the segment with this generation. `Ok(None)`: the header is damaged, or is of another segment. `Err` has the format
+/// if a later version wrote the header.
 pub(crate) fn read_segment_header(
     bytes: &[u8],
     generation: u64,

@@ -20,7 +20,7 @@ pub(crate) enum BadRecord {
     Damaged(String),
 }
 
-/// Appends a task's record, which will stand at `offset` of its file.
+/// Appends a task's record, which will be written at `offset` of its file.
 pub(crate) fn put_record(out: &mut Vec<u8>, task: &Task, offset: u64, seed: u32) {
     let at = out.len();
     out.extend_from_slice(&[0; 4]);
@@ -39,7 +39,7 @@ pub(crate) fn record_bytes(head: &[u8]) -> Option<u64> {
     head.first_chunk::<RECORD_HEAD_BYTES>().map(|head| RECORD_HEAD_BYTES as u64 + u64::from(le_u32(head, 5)))
 }
 
-/// Reads the record at the begin of `bytes`, which stands at `offset` of its file. Returns the task and the length of the record (bytes).
+/// Reads the record at the beginning of `bytes`, which is at `offset` of its file. Returns the task and the length of the record (bytes).
 pub(crate) fn read_record(
     bytes: &[u8],
     offset: u64,
@@ -77,8 +77,8 @@ impl Skimmed {
     }
 }
 
-/// Checks the record at the begin of `bytes`. Decodes all of it if its task is in the queue `wanted`, or if no queue is given; else only
-/// its head, without allocation. Returns also the length of the record (bytes).
+/// Checks the record at the beginning of `bytes`. Decodes all of it if its task is in the queue `wanted`, or if no queue is given; else
+/// only its head, without allocation. Also returns the length of the record (bytes).
 pub(crate) fn skim_record(
     bytes: &[u8],
     offset: u64,
@@ -97,7 +97,7 @@ pub(crate) fn skim_record(
     Ok((skimmed, whole.len()))
 }
 
-/// Checks the checksum of the record at the begin of `bytes`, which stands at `offset` of its file. Returns the bytes of the record.
+/// Checks the checksum of the record at the beginning of `bytes`, which is at `offset` of its file. Returns the bytes of the record.
 fn checked(bytes: &[u8], offset: u64, seed: u32) -> Result<&[u8], BadRecord> {
     let Some(length) = record_bytes(bytes) else { return Err(BadRecord::Short(RECORD_HEAD_BYTES as u64)) };
     let whole = usize::try_from(length).ok().and_then(|length| bytes.get(..length));

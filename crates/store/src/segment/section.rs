@@ -18,7 +18,7 @@ pub(crate) enum SectionKind {
     Tombstones = 2,
 }
 
-/// The last bytes of a section, which describe the section. A reader finds the sections from the end of the file to its begin.
+/// The last bytes of a section, which describe the section. A reader finds the sections from the end of the file to its beginning.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Tail {
     pub(crate) kind: SectionKind,
@@ -32,7 +32,7 @@ pub(crate) struct Tail {
     pub(crate) count: u64,
 }
 
-/// A section as it stands in a file.
+/// A section of a file.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Section {
     pub(crate) tail: Tail,
@@ -48,7 +48,7 @@ impl Section {
 }
 
 impl Tail {
-    /// Appends the tail, which will stand at `at` of its file.
+    /// Appends the tail, which will be written at `at` of its file.
     pub(crate) fn put(self, out: &mut Vec<u8>, at: u64, seed: u32) {
         let mut bytes = [0; TAIL_BYTES];
         bytes[..8].copy_from_slice(&MAGIC);
@@ -62,7 +62,7 @@ impl Tail {
         out.extend_from_slice(&bytes);
     }
 
-    /// Reads the tail that stands at `at` of its file; `None` if it does not check out there.
+    /// Reads the tail that is at `at` of its file; `None` if it does not check out there.
     pub(crate) fn read(bytes: &[u8], at: u64, seed: u32) -> Option<Self> {
         let bytes = bytes.first_chunk::<TAIL_BYTES>()?;
         if bytes[..8] != MAGIC || le_u32(bytes, 8) != tail_sum(bytes, at, seed) {
@@ -84,8 +84,8 @@ fn tail_sum(bytes: &[u8; TAIL_BYTES], at: u64, seed: u32) -> u32 {
     crc(crc(crc(seed, &at.to_le_bytes()), &bytes[..8]), &bytes[12..])
 }
 
-/// Appends a whole section of tombstones, which will stand at `start` of its file. `offsets` are the dead records of the same file; this
-/// sorts them.
+/// Appends a whole section of tombstones, which will be written at `start` of its file. `offsets` are the offsets of dead records of the
+/// same file; this function sorts them.
 pub(crate) fn put_tombstones(out: &mut Vec<u8>, offsets: &mut [u64], start: u64, seed: u32) {
     offsets.sort_unstable();
     let at = out.len();

@@ -16,7 +16,7 @@ use crate::index::KeyHash;
 pub(crate) struct RunWriter {
     seed: u32,
     start: u64,
-    /// The offset in the file where `bytes` will stand.
+    /// The offset in the file where `bytes` will be written.
     bytes_at: u64,
     bytes: Vec<u8>,
     footer: Footer,
@@ -92,15 +92,15 @@ impl RunWriter {
         number
     }
 
-    /// Takes out the bytes to write next. Returns the offset in the file where they go, and the bytes.
+    /// Takes out the bytes to write next. Returns the offset in the file at which to write them, and the bytes.
     pub(crate) fn take(&mut self) -> (u64, Vec<u8>) {
         let at = self.bytes_at;
         self.bytes_at += self.bytes.len() as u64;
         (at, core::mem::take(&mut self.bytes))
     }
 
-    /// Ends the run with its footer and its tail. Returns the offset of the last bytes, these bytes, which still have to be written, and
-    /// the run.
+    /// Ends the run with its footer and its tail. Returns the run and the bytes that still have to be written, with their offset in the
+    /// file.
     pub(crate) fn finish(mut self) -> (u64, Vec<u8>, Written) {
         let end = self.start + self.len();
         let footer_at = self.bytes.len();

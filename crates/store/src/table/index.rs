@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tickwheel_engine::{DueKey, Key, Population, QueueName, Task};
 
-/// The indexes of the live tasks: one of all queues by due key, and for each queue by due key and by key.
-///
-/// A task with a lease that a stop wrote down is in `leased` too.
+/// The indexes of the tasks that have not ended: one of all queues by due key, and for each queue by due key and by key. A task with a
+/// lease that a stop wrote down is in `leased` too.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct Index {
     pub(super) by_place: BTreeMap<DueKey, u64>,

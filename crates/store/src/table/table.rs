@@ -13,10 +13,11 @@ use tickwheel_engine::{
     QueueName, Rule, RuleEffect, RuleName, Seq, Task, TaskEffect, Timestamp, Wanted,
 };
 
-/// A part of a due histogram ends after this many tasks, at the next task with another due time: after a millisecond or two.
+/// A part of a due histogram ends after this many tasks, at the next task with another due time. To count them takes a millisecond or two.
 const COUNTED_MAX: usize = 16_384;
 
-/// The committed state of one shard: the live tasks, the ended tasks that are remembered, the rules, and the state of the engine.
+/// The committed state of one shard: the live tasks, the ended tasks that are remembered, the rules, and the state of the engine. In this
+/// table a task is live until it has ended, so a dead task is live too.
 ///
 /// A store owns the table, and changes it only once a change is durable. Look-ups and scans only read. [`apply`](Table::apply) compares
 /// records by their `seq` alone: an effect that is not newer than the record of its task in the table changes nothing. So effects may come
@@ -24,7 +25,7 @@ const COUNTED_MAX: usize = 16_384;
 ///
 /// The table does *not* decide whether a task is due, ready or leased. The engine decides that.
 ///
-/// Invariants: each live task is in all indexes, once in each. A task is live or ended, never both.
+/// Invariants: each live task is once in each index that it belongs to. A task is live or ended, never both.
 ///
 /// A change costs O(log n). A live task takes about 150 bytes in the indexes beside its record. The record is shared, not copied.
 #[derive(Clone, PartialEq, Debug)]
@@ -114,7 +115,7 @@ impl Table {
         self.rules.by_name().iter().map(|(name, rule)| (name.clone(), Arc::clone(rule))).collect()
     }
 
-    /// Returns how many tasks are live.
+    /// Returns how many tasks are live, dead tasks included.
     #[must_use]
     pub fn len(&self) -> usize {
         self.live.len()
@@ -132,7 +133,7 @@ impl Table {
         self.histories.len()
     }
 
-    /// Returns an upper bound of the bytes that the live tasks take in a checkpoint.
+    /// Returns an upper bound of the bytes that the records of the live tasks take in frames.
     #[must_use]
     pub fn live_bytes(&self) -> u64 {
         self.live_bytes
@@ -177,8 +178,8 @@ impl Table {
         self.page(&self.index.by_place, after, until, max)
     }
 
-    /// Returns the tasks of one queue that are due between two instants, both included, in the order of their due keys: the dead ones if
-    /// `filter.dead` is set, else the others.
+    /// Returns at most `max` tasks (at least 1) of one queue that are behind `after` and due between the two instants of the filter, both
+    /// included, in the order of their due keys: the dead ones if `filter.dead` is set, else the others.
     #[must_use]
     pub fn scan_filter(&self, filter: &Filter, after: DueKey, max: usize) -> Page {
         let Some(queue) = self.index.queues.get(&filter.queue) else { return Page::default() };
@@ -188,13 +189,13 @@ impl Table {
         self.page(places, after, filter.due_to, max)
     }
 
-    /// Counts how many tasks are due in each bucket, for one part of the histogram. Returns the counts and the instant up to which tasks
-    /// were counted; `None`: up to the end.
+    /// Counts how many tasks are due in each bucket, for one part of the histogram. Dead tasks do not count. Returns the counts and the
+    /// instant up to which tasks were counted; `None`: up to the end.
     pub fn count(&self, histogram: &DueHistogram) -> (Vec<u64>, Option<Timestamp>) {
         self.count_part(histogram, COUNTED_MAX)
     }
 
-    /// Counts as [`count`](Self::count) does, with another limit for one part.
+    /// Works as [`count`](Self::count), with another limit for one part.
     fn count_part(&self, histogram: &DueHistogram, counted_max: usize) -> (Vec<u64>, Option<Timestamp>) {
         let mut counts = vec![0; histogram.grid.buckets()];
         let places = match &histogram.queue {
@@ -251,7 +252,7 @@ impl Table {
     }
 }
 
-/// Returns an upper bound of the bytes of a task's record in a frame or a checkpoint.
+/// Returns an upper bound of the bytes of a task's record in a frame.
 pub(crate) fn record_bytes(task: &Task) -> u64 {
     // The numbers of a record at their longest: ten bytes and a tag for each.
     const FIXED: usize = 192;
@@ -291,7 +292,7 @@ mod tests {
         table
     }
 
-    /// The story: tasks 1 and 2 have one key, one after the other. The log is replayed onto the state that all of it led to.
+    /// The story: tasks 1 and 2 have one key, one after the other. The log is replayed onto the state at its end.
     #[test]
     fn replaying_any_suffix_onto_the_end_state_gives_the_end_state() {
         let log = [

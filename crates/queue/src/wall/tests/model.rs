@@ -24,8 +24,8 @@ impl Draw {
     }
 }
 
-/// One reading of the clocks: the age of the guard, the wall time that was shown, and the wall time that was believed. Both wall times are
-/// offsets against the age of the guard.
+/// One reading of the clocks: the age of the guard, the monotonic time, the wall time that was shown, and the wall time that was believed.
+/// Both wall times are offsets against the age of the guard.
 #[derive(Copy, Clone, Debug)]
 struct Look {
     age_ns: i128,

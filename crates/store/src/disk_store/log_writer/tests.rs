@@ -14,7 +14,7 @@ fn syncs(calls: &[Call]) -> bool {
     calls.iter().any(|call| matches!(call, Call::Sync(_)))
 }
 
-/// Makes the commit pending and writes it. Returns the result of the write, and the writer's job.
+/// Makes the frame of the commit and gives out the job that writes the frame. Returns the result of `write_pending`, and the job.
 fn send(writer: &mut LogWriter, jobs: &mut Jobs, setup: &Setup, id: u64, commit: Request) -> (Sent, Job) {
     writer.prepare(RequestId(id), commit, &catalog()).expect("it is the owner's");
     let sent = writer.write_pending(jobs, setup);

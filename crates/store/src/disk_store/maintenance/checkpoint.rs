@@ -1,7 +1,7 @@
 //! A checkpoint that is being made, in steps. First, tasks of the memtable are written to segments. Then the live records of some segments
-//! are copied to other segments. Then tombstones are added to the segments that stay. At last the list of segments is written, and the
-//! checkpoint gets its name. After that, the catalog takes the written records over: their tasks leave the memtable, and the log that the
-//! checkpoint covers may be removed.
+//! are copied to other segments. Then tombstones are added to the segments that stay. Then the file of the checkpoint is written, with the
+//! list of segments, and gets its name. Now the checkpoint is durable, and the log that it covers may be removed. At last the catalog takes
+//! the written records over: the tasks that were written leave the memtable.
 
 use std::sync::Arc;
 
@@ -23,7 +23,8 @@ use crate::segment::Entry;
 pub(super) struct Checkpoint {
     start: Start,
     number: u64,
-    /// Bytes of log that the checkpoint covers. If the checkpoint is given up, these bytes are added to those that start the next one.
+    /// Bytes of log that this checkpoint covers and no earlier checkpoint covers. If the checkpoint is given up, the bytes count again for
+    /// the start of the next one.
     log_bytes: u64,
     stage: Stage,
     output: Output,
@@ -89,7 +90,7 @@ impl Checkpoint {
         }
     }
 
-    /// Returns how many bytes of log the checkpoint covers.
+    /// Returns how many bytes of log this checkpoint covers and no earlier checkpoint covers.
     pub(super) fn log_bytes(&self) -> u64 {
         self.log_bytes
     }
@@ -168,7 +169,7 @@ impl Checkpoint {
             if let Some(task) = task {
                 if task.dead().is_some() && !*last {
                     dead.push(entry);
-                    // Skipping a dead task takes time as well, so it counts as some bytes of the step.
+                    // Skipping a dead task takes time as well, so a skipped task counts as some bytes of the step.
                     bytes += size_of::<(DueKey, u32)>();
                     continue;
                 }
@@ -178,8 +179,8 @@ impl Checkpoint {
         self.output.write_part(context, calls);
     }
 
-    /// Adds the calls that write the tombstones of a segment. A segment without any live record gets no tombstones, because its file will
-    /// be removed.
+    /// Adds the calls that write the tombstones of a segment. A segment without any live record, to which the checkpoint adds none, gets no
+    /// tombstones: its file will be removed.
     fn put_tombstones(&mut self, slot: u32, context: &mut Context<'_>, calls: &mut Vec<Call>) {
         let grows = self.output.touched(slot).is_some_and(|touched| touched.records > 0);
         if context.catalog.segments.get(slot).live == 0 && !grows {
@@ -228,7 +229,8 @@ impl Checkpoint {
         }
     }
 
-    /// Lets the catalog take over the next part of the written records. The caller makes sure that no page is being read meanwhile.
+    /// Lets the catalog take over the next part of the written records. The caller makes sure that no page and no histogram is being read
+    /// meanwhile.
     pub(super) fn settle(&mut self, catalog: &mut Catalog, bounds: &Bounds) -> Came {
         let Stage::Settle { entry } = &mut self.stage else { return Came::Further };
         let mut left = bounds.settled_at_once;
@@ -263,8 +265,8 @@ impl Checkpoint {
     }
 
     /// Gives the checkpoint up before it is durable, because the disk is full. The catalog is as if the checkpoint had not begun. Returns
-    /// the bytes of log that no checkpoint covers now, and the calls that remove the written bytes. Each of these calls has to be made in a
-    /// job of its own.
+    /// the bytes of log that this checkpoint would have covered, and the calls that remove the written bytes. Each of these calls has to be
+    /// made in a job of its own.
     pub(super) fn give_up(self, catalog: &mut Catalog) -> (u64, Vec<Call>) {
         let mut calls = self.output.undo(catalog);
         if let Stage::List(writer) = &self.stage {

@@ -13,17 +13,18 @@ use crate::codec::Names;
 use crate::io::Call;
 use crate::segment::Level;
 
-/// How long (ms) after the end of an hour or a day its tasks are taken for overdue. Before, the tasks are probably being delivered, so
-/// their segment is not copied.
+/// A segment of an hour or a day may be copied once this time (ms) has passed since the end of its bucket. From the beginning of the bucket
+/// until then, the segment is not copied, because its tasks are probably being delivered.
 const OVERDUE_AFTER_MS: u64 = 3_600_000;
 
-/// A month is split into days if it begins within this time (ms).
+/// A segment of the level `Month` that was not copied before is worth copying to segments of days and hours if its bucket begins within
+/// this time (ms), or has begun.
 const SPLIT_BEFORE_MS: u64 = 2 * 86_400_000;
 
 /// Copies the live records of some segments to other segments, so that the files of the copied segments can be removed. There are two
-/// reasons to copy a segment. A month that is about to begin is split into days; this happens at most once to each task. A segment with
-/// many dead records wastes space, so its live records are put together with others; if their time is long past, they go to the segments of
-/// overdue tasks.
+/// reasons to copy a segment. The tasks of a month that is about to begin are put into segments of days and hours; this happens at most
+/// once to a record. A segment with many dead records wastes space, so its live records are put together with others; the tasks that are
+/// due by now go to the segments of overdue tasks.
 #[derive(Debug)]
 pub(super) struct Moving {
     sources: VecDeque<u32>,
@@ -34,7 +35,7 @@ pub(super) struct Moving {
 
 /// The result of a step of the copying.
 pub(super) enum Moved {
-    /// The step has calls to make, and more steps follow.
+    /// The calls of the step were added to `calls`, and more steps follow.
     Calls,
     /// All live records are copied.
     All,
@@ -46,8 +47,8 @@ impl Moving {
         Self { sources, merge: None, reads: Vec::new(), names: Names::new() }
     }
 
-    /// Returns the slots of the segments that are worth copying now. Together they have at most `bytes_max` live bytes. They have at most
-    /// `moved_bytes` bytes in all, or there is only one of them.
+    /// Chooses segments that are worth copying now, and returns their slots. Together the chosen segments have at most about `bytes_max`
+    /// live bytes, and at most `moved_bytes` bytes in all. A segment that is chosen alone may be longer than `moved_bytes`.
     pub(super) fn choose(catalog: &Catalog, now: Timestamp, bytes_max: u64, bounds: &Bounds) -> Vec<u32> {
         let mut worth: Vec<(u64, u32, &Segment)> = catalog
             .segments
@@ -75,7 +76,8 @@ impl Moving {
         self.reads = reads;
     }
 
-    /// Adds the calls of one step: copies records until the step has enough bytes, or until other records have to be read first.
+    /// Adds the calls of one step. The step copies records until it has enough bytes, until other records have to be read first, or until
+    /// the end of a segment.
     ///
     /// # Errors
     /// If the bytes that were read are damaged.

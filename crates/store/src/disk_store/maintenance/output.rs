@@ -15,7 +15,7 @@ use crate::segment::{Bucket, RunWriter, SegmentHeader, Written, put_tombstones};
 /// The runs and tombstones that a checkpoint adds, and the segments that get them.
 #[derive(Debug)]
 pub(super) struct Output {
-    /// The wall clock at the checkpoint's start. It decides to which bucket a task belongs.
+    /// The wall clock at the checkpoint's start, by which a task belongs to a bucket.
     now: Timestamp,
     /// The slots of the segments whose records are copied to others. No record is added to these segments.
     sources: Vec<u32>,
@@ -34,7 +34,7 @@ pub(super) enum Origin {
     Segment(u32),
 }
 
-/// A run whose bytes are written.
+/// A run that is complete: all calls that write its bytes were given out.
 #[derive(Debug)]
 pub(super) struct WrittenRun {
     pub(super) segment: u32,
@@ -92,8 +92,9 @@ impl Output {
         self.touched.values().any(|touched| touched.new)
     }
 
-    /// Adds a task to the run of its bucket, and ends the open run if the task does not belong to it. Tasks have to come in the order of
-    /// their due keys. Returns how many bytes the task took. Bytes that the end of another run takes are not counted.
+    /// Adds a task to the run of its bucket. Ends the open run before if the task does not belong to it, or if that run is long enough. The
+    /// tasks of one bucket and origin have to come in the order of their due keys. Returns how many bytes the task took. Bytes that the end
+    /// of another run takes are not counted.
     pub(super) fn put(
         &mut self,
         context: &mut Context<'_>,
@@ -126,8 +127,8 @@ impl Output {
         let file = Arc::clone(&context.catalog.segments.get(open.segment).name);
         let (offset, bytes) = open.writer.take();
         calls.push(Call::Write { file: Arc::clone(&file), offset, bytes });
-        // This sync is not needed for safety, because `close` syncs the file again. But without it, `close` would have many bytes to sync,
-        // and would hold up the other work of the disk.
+        // The sync of a part is not needed for safety, because `close` syncs the file again. But without it, `close` would have many bytes
+        // to sync, and would hold up the other work of the disk.
         calls.push(Call::Sync(file));
     }
 
@@ -164,7 +165,7 @@ impl Output {
         calls.push(Call::Sync(Arc::clone(&segment.name)));
     }
 
-    /// Takes in that the checkpoint is durable: the segments have their new lengths from now on.
+    /// Takes in that the checkpoint is durable: gives the catalog's segments their new lengths.
     pub(super) fn accept(&self, catalog: &mut Catalog) {
         for (slot, touched) in &self.touched {
             catalog.segments.get_mut(*slot).len = touched.len;
@@ -205,7 +206,8 @@ impl Touched {
     }
 }
 
-/// Opens a run in a segment of the bucket that has space for another run. If there is no such segment, adds a new one.
+/// Opens a run in a segment of the bucket that has space for another run. Copied records go to other segments than records of the memtable.
+/// If there is no such segment, adds a new one.
 fn open_run(
     touched: &mut BTreeMap<u32, Touched>,
     sources: &[u32],

@@ -1,5 +1,5 @@
-//! The due histogram: how many tasks fall due in each bucket of time. Most blocks are counted from what memory has about them. The other
-//! blocks are read.
+//! The due histogram: how many tasks fall due in each bucket of time. A block is counted without a read if memory has enough about it. All
+//! other blocks are read.
 
 use core::ops::Range;
 use std::cmp::Reverse;

@@ -38,7 +38,7 @@ struct Probe {
     /// The id of the task that the record has to belong to.
     id: u64,
     offset: u64,
-    /// The offset at which the records of the file end.
+    /// The length of the segment (bytes). No record reaches beyond it.
     end: u64,
     /// How many bytes are to be read from `offset` on.
     wants_bytes: usize,
@@ -99,7 +99,7 @@ impl Want {
     }
 
     fn found(self) -> Found {
-        // The record was found by a hash of the key, and other keys may have the same hash. So the key is compared.
+        // A record may have been found by a hash of the key, and other keys may have the same hash. So the key is compared.
         let is_it = |task: &Arc<Task>| match &self.wanted {
             Wanted::Id(id) => task.id == *id,
             Wanted::Key(queue, key) => task.queue == *queue && task.key == *key && task.is_keyed(),

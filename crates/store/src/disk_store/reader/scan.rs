@@ -20,7 +20,7 @@ pub(super) struct Scan {
     looks: usize,
     /// How many records the page has passed, whether they are in the page or not.
     passed: usize,
-    /// How many records the page passes at least, even if `looks` is 0.
+    /// The least number of records that the page passes before it ends because `looks` is 0.
     passes_min: usize,
     /// The page ends when its payloads have this many bytes.
     bytes_max: usize,
@@ -30,7 +30,7 @@ pub(super) struct Scan {
     cursors: Cursors,
 }
 
-/// The merge of a page that ended. The next page can go on with it.
+/// The merge of a page. When the page has ended, the next page can go on with this merge.
 #[derive(Debug)]
 pub(super) struct Cursors {
     /// The layout of the segments when the merge began, see `Segments::layout`. With another layout, the merge cannot be used any more.
