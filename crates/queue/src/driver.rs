@@ -215,8 +215,7 @@ impl<S: QueueStore> Driver<S> {
 
     fn take(&mut self, message: Message) {
         match message {
-            // While it is unknown if the shard is still owned, no answer may leave. The call is refused, because its answer could wait for
-            // any time.
+            // No answer is sent while the ownership is in doubt, and the doubt can last without limit. So the call is refused now.
             Message::Call { command, reply, .. } if self.shard.is_in_doubt() => {
                 self.refuse(&command, reply, Unavailable::Unowned);
             }

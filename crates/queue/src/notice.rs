@@ -39,7 +39,8 @@ pub enum Notice {
         /// The time from the request to the store until the store reported the commit as done.
         took: Duration,
     },
-    /// A checkpoint is late. The log grows until it is done, and a start would take long.
+    /// A checkpoint is late. The log grows until the checkpoint is done. Until then, an opening of the queue would take long, because the
+    /// opening would have to read this log.
     CheckpointLate {
         /// The bytes of log that wait for the checkpoint.
         log_bytes: u64,

@@ -1,4 +1,4 @@
-//! Calls on queues: changing, returning and listing them.
+//! The calls that change a queue, get one queue, and list queues.
 
 use std::sync::Arc;
 

@@ -58,8 +58,8 @@ impl Delivery<'_> {
         }
     }
 
-    /// Marks for `serve` those of these queues that may have tasks for their waiting calls. Skips the other queues, because a call may name
-    /// a thousand queues.
+    /// Marks queues, so that `serve` looks at their waiting calls. A queue is marked only if it may have tasks. The other queues are
+    /// skipped to save time, because a call may name a thousand queues.
     fn look_among(&mut self, names: &[QueueName]) {
         let is_known = self.residence.knows_what_is_due(self.now);
         let worth_a_look = names.iter().filter(|name| !is_known || self.dispatch.queues.has_line(name));

@@ -256,8 +256,9 @@ impl Entries {
     }
 }
 
-/// Memory that an entry takes beside its texts and its payload (bytes), about: its slot in the slab, its elements in both indexes and in
-/// the wheel, the line or the lease wheel, the record and the body with their reference counts, and what an allocator rounds up.
+/// The approximate memory of an entry without its texts, tags, extra members and payload (bytes). The sum has these parts: the slot in the
+/// slab; the elements in both indexes; one element in the wheel, the line or the lease wheel; the record and the body with their reference
+/// counts; the rounding of the allocator.
 const ENTRY_BYTES: usize =
     size_of::<Option<Entry>>() + size_of::<Task>() + size_of::<Body>() + 192 + size_of::<usize>() * 4;
 

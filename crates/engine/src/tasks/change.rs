@@ -106,7 +106,8 @@ impl Tasks<'_> {
         });
     }
 
-    /// Makes a task dead that is in no index (wheel, line or leases). The dead task is kept, so that people can look at it.
+    /// Makes a task dead. The caller has taken the task out of every index (wheel, line and leases). The dead task is kept, so that users
+    /// can look at it.
     pub(crate) fn die(&mut self, slot: Slot, why: Death) {
         let forgotten_at = self.forgotten_at(self.now, why);
         self.together(|tasks| {

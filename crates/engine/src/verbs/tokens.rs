@@ -46,9 +46,9 @@ impl Tasks<'_> {
             _ if *verb == Verb::Ack && entry.task.acked() == Some(no) => return TokenAnswer::Acked,
             _ if entry.task.revoked == Some(no) => return TokenAnswer::Revoked,
             At::Leased(lease) => lease.no == no,
-            // After a crash, the engine does not know which worker had the task. The token of a lease of an earlier epoch is still valid,
-            // because no other worker got the task since and its owner did not change it. Each of the two would have raised the fence.
             At::Far | At::Waiting(_) | At::Rewound if entry.is_dead() => false,
+            // After a crash, the engine does not know which worker had the task. A token of an earlier epoch is valid if its number is not
+            // below the fence. A later delivery, the end of the lease or a change by the task's owner would have raised the fence.
             At::Far | At::Waiting(_) | At::Rewound | At::Ready { .. } => {
                 no >= entry.task.lease_fence && no.epoch() < self.ledger.ownership().epoch
             }

@@ -9,8 +9,9 @@ use rustix::fs::{Advice, fadvise, statvfs};
 use super::report::{BackupError, failed};
 use super::watch::BackupWatch;
 
-/// The size of a piece in a gentle backup (bytes). Each piece is read, written and synced at once while the queue works. The sync of one
-/// piece takes about as long as the sync of a commit. So a commit that comes in between waits for about one more sync.
+/// The size of a piece in a gentle backup (bytes). The queue works during such a backup. Each piece is read, written and synced before the
+/// next piece is read. The sync of one piece takes about as long as the sync of a commit. So a commit that comes during the sync of a piece
+/// waits for about one more sync.
 const GENTLE_PIECE_BYTES: usize = 128 << 10;
 /// The size of a piece in a quick backup (bytes).
 const PIECE_BYTES: usize = 1 << 20;

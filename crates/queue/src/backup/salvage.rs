@@ -277,7 +277,8 @@ mod tests {
         salvage(&at("data"), &at("not"), &mut |_| {}).expect_err("the secret is damaged");
     }
 
-    /// Extra bytes behind the last frame of a log file are no loss. `doctor --deep`, too, finds a directory with such bytes in order.
+    /// A salvage reports no loss for extra bytes behind the last frame of a log file. `doctor --deep` also reports no problem for such a
+    /// directory.
     #[test]
     fn bytes_that_no_opening_reads_are_no_loss() {
         let place = tempfile::tempdir().expect("a directory");

@@ -230,7 +230,7 @@ impl Catalog {
         }
     }
 
-    /// Takes in effects, in their order.
+    /// Applies the effects to the catalog, in their order.
     pub(crate) fn apply(&mut self, effects: &[TaskEffect]) {
         let mut keys = Vec::with_capacity(self.ahead.min(effects.len()));
         for part in effects.chunks(self.ahead) {

@@ -340,13 +340,14 @@ impl LogWriter {
         early.map_or(Sent::Frame, Sent::Early)
     }
 
-    /// Gives out a job that syncs all frames that are written and not synced, unless such a job is under way.
+    /// Adds a background job that syncs all frames that are written and not synced, unless such a job is under way.
     ///
-    /// A checkpoint relies on this sync. A step of a checkpoint writes which tasks have ended. At that time, the frames with these ends are
-    /// written, but may not be synced. They have to be synced before the checkpoint gets its name. The background does its jobs in order,
-    /// and each poll gives out this sync. A poll may first give out one step of a checkpoint that is behind. So the sync comes at most one
-    /// step after the step that relies on it. The last block of the checkpoint is a step, and the name is the next step. So the frames are
-    /// synced before the name.
+    /// A checkpoint lists ended tasks. The frames with these ends must be synced before the checkpoint gets its name (a rename). This sync
+    /// comes in time for these reasons:
+    /// - The background does its jobs in order, and each poll adds this sync.
+    /// - A poll may begin one step of a checkpoint before the sync, if the checkpoint is behind. So at most one further step comes between
+    ///   the step that lists ended tasks and the sync.
+    /// - One step always comes between the last list of ended tasks and the rename: the step writes the end block, which lists no tasks.
     pub(super) fn sync(&mut self, jobs: &mut Jobs) {
         self.unsynced.sync(self.end.frame, jobs);
     }

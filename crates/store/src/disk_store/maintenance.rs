@@ -348,8 +348,8 @@ impl Maintenance {
         Ok((Step::Checkpoint, calls))
     }
 
-    /// Lets the catalog take over a part of the records that the checkpoint wrote. After the last part, the checkpoint is over, and the
-    /// segments that it copied are to be removed.
+    /// Updates the catalog for a part of the records that the checkpoint wrote: the catalog then finds these records in the new runs. After
+    /// the last part, the checkpoint is over. Then the segments whose records the checkpoint copied are listed for removal.
     fn settle(&mut self, shop: &mut Shop<'_>) -> Result<(), String> {
         let Some(checkpoint) = &mut self.checkpoint else { return Ok(()) };
         shop.catalog.segments.rearranged();

@@ -42,7 +42,7 @@ impl Directory {
         Ok(Self { root, open: BTreeMap::new(), is_maker: false })
     }
 
-    /// Looks at the directory for the process that is making it: lists leave out the mark of an unfinished directory.
+    /// Makes lists leave out the mark of an unfinished directory. The process that is making the directory calls this method.
     #[must_use]
     pub fn of_maker(self) -> Self {
         Self { is_maker: true, ..self }

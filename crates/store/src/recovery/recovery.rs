@@ -38,7 +38,7 @@ pub(crate) struct Recovered {
     pub(crate) kept: VecDeque<Kept>,
     /// The log file with the last frame that was read; `None` if no frame was read.
     pub(crate) last_file: Option<LogUse>,
-    /// The note of the newest log file; `None` if the directory has no note.
+    /// The note in the directory that names the newest log file, and the last frame known to be synced; `None` if there is no note.
     pub(crate) newest: Option<Newest>,
     /// The log files that are not needed.
     pub(crate) spares: Vec<Spare>,

@@ -117,8 +117,8 @@ pub struct Loss {
     pub rules: Vec<LostRule>,
     /// Whether settings, schedules and jobs of the new directory may be older ones, because this loss may have had changes of them.
     pub rules_may_be_older: bool,
-    /// Whether this loss may have had the ends of tasks. Then calls for the keys of such tasks are answered `not_found` in the new
-    /// directory, and not `done` or `cancelled`.
+    /// Whether the lost bytes may have contained records of the ends of tasks. The new directory does not remember such an end. A call for
+    /// the key of such a task then gets `not_found` instead of `done` or `cancelled`.
     pub ends_may_be_forgotten: bool,
 }
 

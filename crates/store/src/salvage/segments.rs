@@ -55,7 +55,7 @@ pub(super) struct Suspect {
 pub(super) struct Outcome {
     pub(super) suspects: Vec<Suspect>,
     pub(super) losses: Vec<Loss>,
-    /// Tasks that damaged bytes name, each with the index of its loss in `losses`.
+    /// The tasks that were decoded from damaged bytes, right or wrong. Each task comes with the index of its loss in `losses`.
     pub(super) named: Vec<(usize, Task)>,
     /// How many records checked out.
     pub(super) records: u64,

@@ -13,8 +13,9 @@ use crate::codec::Names;
 use crate::io::Call;
 use crate::segment::Level;
 
-/// A segment of an hour or a day may be copied once this time (ms) has passed since the end of its bucket. From the beginning of the bucket
-/// until then, the segment is not copied, because its tasks are probably being delivered.
+/// A segment of an hour or a day is not copied from the beginning of its bucket until this time (ms) after the end of the bucket. In that
+/// period, its tasks are probably being delivered. Before and after that period, the segment may be copied if at least half of its records
+/// are dead.
 const OVERDUE_AFTER_MS: u64 = 3_600_000;
 
 /// A segment of the level `Month` that was not copied before is worth copying to segments of days and hours if its bucket begins within
