@@ -86,18 +86,24 @@ impl Pieces {
             }
             BlockKind::Rules | BlockKind::Ended => {
                 let misplaced = || DecodeError { what: "a record that no checkpoint has there", at: 0 };
-                let before = (self.rules.len(), self.ended.len());
+                let mut fits = true;
                 read_ops(content, names, |op| {
-                    match op {
-                        Op::Ended(ended) => self.ended.push(ended),
-                        Op::Rule(effect) => self.rules.push(effect),
+                    let kind_of_op = match op {
+                        Op::Ended(ended) => {
+                            self.ended.push(ended);
+                            BlockKind::Ended
+                        }
+                        Op::Rule(effect) => {
+                            self.rules.push(effect);
+                            BlockKind::Rules
+                        }
                         Op::Stored(_) | Op::StoredBodyKnown(_) | Op::State(_) => return Err(misplaced()),
-                    }
+                    };
+                    fits &= kind_of_op == kind;
                     self.records += 1;
                     Ok(())
                 })?;
-                let (rules, ended) = (self.rules.len() > before.0, self.ended.len() > before.1);
-                if if kind == BlockKind::Rules { ended } else { rules } {
+                if !fits {
                     return Err(misplaced());
                 }
             }
