@@ -133,8 +133,8 @@ impl Reading {
     pub(super) fn lose_start(&mut self, base: &Base, ordered: &Ordered) {
         let covered = base.pieces.end.map_or(u64::MAX, |end| end.last_frame);
         let old = ordered.frames.iter().filter(|(_, frame)| frame.head.number <= covered);
-        let changes: u64 =
-            old.map(|(_, frame)| frame.head.seq.0 - frame.head.prev_seq.0.min(frame.head.seq.0)).sum();
+        let of_frames = old.map(|(_, frame)| frame.head.seq.0.saturating_sub(frame.head.prev_seq.0));
+        let changes = of_frames.fold(0_u64, u64::saturating_add);
         let what = "its header does not check out; it would say where the log goes on";
         let file = checkpoint_file(base.number);
         let loss = Loss::new(&*file, 0, Some(HEADER_BYTES as u64), Unit::Block, what);

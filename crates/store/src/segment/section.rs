@@ -28,7 +28,7 @@ pub(crate) struct Tail {
     pub(crate) footer_at: u64,
     /// The footer's checksum.
     pub(crate) footer_sum: u32,
-    /// How many records or tombstones the section has.
+    /// How many records or tombstones the section has. A tail that was read has no more than its section has bytes.
     pub(crate) count: u64,
 }
 
@@ -76,7 +76,9 @@ impl Tail {
             footer_sum: le_u32(bytes, 32),
             count: le_u64(bytes, 40),
         };
-        (tail.start <= tail.footer_at && tail.footer_at <= at).then_some(tail)
+        let is_in_order = tail.start <= tail.footer_at && tail.footer_at <= at;
+        // Each record and each tombstone takes at least one byte. So the counts of all sections of a file can be added up.
+        (is_in_order && tail.count <= at - tail.start).then_some(tail)
     }
 }
 
@@ -140,5 +142,16 @@ mod tests {
         assert_eq!(read_tombstones(&section[..tail_at], 4), Ok(vec![64, 65, 900, 1 << 40]));
         assert!(read_tombstones(&section[..tail_at], 3).is_err());
         assert_eq!(Tail::read(&section[tail_at..], 1_001 + tail_at as u64, 5), None, "another place");
+    }
+
+    #[test]
+    fn a_tail_with_more_records_than_bytes_is_none() {
+        let read = |count: u64| {
+            let (kind, start, footer_at) = (SectionKind::Run, 100, 190);
+            let mut bytes = Vec::new();
+            Tail { kind, start, footer_at, footer_sum: 0, count }.put(&mut bytes, 200, 5);
+            Tail::read(&bytes, 200, 5).map(|tail| tail.count)
+        };
+        assert_eq!([0, 100, 101, u64::MAX].map(read), [Some(0), Some(100), None, None]);
     }
 }
