@@ -74,7 +74,8 @@ mod tests {
     fn commands_on_a_key_wait_in_their_order_and_the_key_is_looked_up_once() {
         let mut reads = Reads::new(&Bounds::default());
         for (call, key) in [(1, 7), (2, 8), (3, 7)] {
-            reads.wait_for_key(CallId(call), get(key));
+            let command = get(key);
+            reads.wait_for_key(command.place(), CallId(call), command);
         }
         let place = get(7).place();
         assert!(reads.is_waited_for(&place) && !reads.is_idle());

@@ -60,13 +60,12 @@ impl Reads {
     }
 
     /// Lets a command wait for a look-up of its key. Asks for the look-up, unless an earlier command waits for the same key.
-    pub(crate) fn wait_for_key(&mut self, call: CallId, command: Keyed) {
-        let place = command.place();
-        if let Some(waiting) = self.lookups.waiting.get_mut(&place) {
-            return waiting.push_back((call, command));
-        }
-        self.lookups.wanted.push(Purpose::Key(place.0.clone(), place.1.clone()));
-        self.lookups.waiting.insert(place, VecDeque::from([(call, command)]));
+    pub(crate) fn wait_for_key(&mut self, place: (QueueName, Key), call: CallId, command: Keyed) {
+        let waiting = self.lookups.waiting.entry(place).or_insert_with_key(|(queue, key)| {
+            self.lookups.wanted.push(Purpose::Key(queue.clone(), key.clone()));
+            VecDeque::new()
+        });
+        waiting.push_back((call, command));
     }
 
     /// Takes out the commands that waited for this key, in the order in which they came.
