@@ -48,6 +48,7 @@ mod dead_groups;
 mod drain;
 mod due;
 pub mod duration;
+mod envelope;
 mod events;
 mod export;
 mod failure_text;
@@ -100,6 +101,7 @@ pub use dead::{REDRIVE_MAX, RedriveAnswer, RedriveBody, RedriveOutcome};
 pub use dead_groups::{DEAD_GROUP_EXAMPLES_MAX, DeadExampleBody, DeadGroupBody, DeadGroupsBody, DeadWindow};
 pub use drain::DrainBody;
 pub use due::Due;
+pub use envelope::EnvelopeBody;
 pub use events::{
     EVENT_QUEUES_MAX, EVENTS_CONTENT_TYPE, EventCounters, EventTopic, EventsQuery, HistogramBucket,
     JobsEvent, QueueRow, QueuesEvent, StateTotals, StatsEvent, WheelEvent, WheelLevel,

@@ -70,7 +70,7 @@ body! {
     }
 }
 
-fn tags() -> impl Kind<Value = Vec<String>> {
+pub(crate) fn tags() -> impl Kind<Value = Vec<String>> {
     list(word(TAG_BYTES_MAX, "vip"), "write a list of strings")
 }
 

@@ -1,0 +1,475 @@
+//! [`Dispatcher`]: the state machine of one target.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use tickwheel_queue::{Leased, NackHow, Token, TokenAnswer, Undeliverable};
+
+use super::breaker::{Breaker, BreakerPlan, BreakerState};
+use super::given_back::GivenBack;
+use super::settling::Settling;
+use crate::outcome::{Outcome, Refusal};
+
+/// A lease lasts this much longer than the target's time-out (ms), so that the outcome reaches the queue in time.
+const LEASE_SPARE_MS: u64 = 15_000;
+/// At most this many tasks are kept in hand between two tries.
+const HELD_MAX: usize = 1_000;
+/// At most this many tasks are leased by one call.
+const LEASE_TASKS_MAX: usize = 1_000;
+
+/// In which order the messages of a queue are delivered. Without failures this is the order of the leases: priority, due time, put.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub enum Order {
+    /// Messages are under way side by side, and one that fails comes later.
+    #[default]
+    None,
+    /// At most one message of a group is under way. A message that fails is tried again, and its group waits for it. The queue must have a
+    /// limit in flight of 1 for each group.
+    Group,
+    /// At most one message of the queue is under way. A message that fails is tried again, and all others wait for it.
+    Queue,
+}
+
+/// How a dispatcher works.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Plan {
+    /// The largest number of messages that are under way. With [`Order::Queue`] only one is.
+    pub concurrency: usize,
+    /// The time after which the sending of one message is given up (ms). The caller of the dispatcher keeps to it.
+    pub timeout_ms: u64,
+    /// The order of messages.
+    pub order: Order,
+    /// When the breaker opens.
+    pub breaker: BreakerPlan,
+}
+
+/// The number of one message under way, unique for its dispatcher.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct SendNo(pub u64);
+
+/// A message to send.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Sending {
+    /// The number by which [`Dispatcher::sent`] is told the outcome.
+    pub no: SendNo,
+    /// The task.
+    pub leased: Arc<Leased>,
+    /// The number of this attempt as the receiver is told it, from 1: the attempt of the task, and one more for each try in hand.
+    pub attempt: u32,
+    /// Whether the task is dead if this attempt fails.
+    pub is_last: bool,
+}
+
+/// An action that the caller of a dispatcher carries out.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Effect {
+    /// Lease at most `max` tasks, for [`Dispatcher::lease_ms`], and wait until there is one. Tell [`Dispatcher::leased`] the tasks, also
+    /// if there is none.
+    Lease {
+        /// The largest number of tasks.
+        max: usize,
+    },
+    /// End the wait of the lease call.
+    EndWait,
+    /// Send a message, and tell [`Dispatcher::sent`] its outcome.
+    Send(Sending),
+    /// Ack these leases.
+    Ack(Vec<Token>),
+    /// End a lease without an ack.
+    Nack {
+        /// The lease.
+        token: Token,
+        /// Whether the task is tried again.
+        how: NackHow,
+        /// The task waits as its policy says, but at least this long (ms).
+        at_least_ms: Option<u64>,
+        /// The reason.
+        reason: Arc<str>,
+    },
+    /// Give these leases back, as if they had not been delivered.
+    GiveBack(Vec<Token>),
+    /// Let a lease last [`Dispatcher::lease_ms`] from now, and tell [`Dispatcher::extended`] the answer.
+    Extend {
+        /// The number of the message.
+        no: SendNo,
+        /// The lease.
+        token: Token,
+    },
+    /// Disable the target until an operator resumes it. The dispatcher leases nothing more.
+    Disable {
+        /// The reason, for operators.
+        reason: Arc<str>,
+    },
+}
+
+/// The dispatcher of one target: leases tasks, decides what is sent, and settles each task by the outcome.
+///
+/// Times are milliseconds of one monotonic clock, and never go back. After each call of a method, carry out the effects in their order; the
+/// order of calls on the queue matters, because a task that is given back must be back before the next lease. Call
+/// [`pass_time`](Self::pass_time) at [`next_wake`](Self::next_wake).
+///
+/// A task is in one of three places: not leased, being sent, or held in hand until its next try. An outcome of each message comes once.
+#[derive(Debug)]
+pub struct Dispatcher {
+    plan: Plan,
+    breaker: Breaker,
+    in_hand: BTreeMap<SendNo, InHand>,
+    /// The number of tasks in hand that are being sent. The others wait for their next try.
+    sending: usize,
+    /// The tries that are to come, by time.
+    retries: BTreeSet<(u64, SendNo)>,
+    /// The leases in hand, by the time of their extension.
+    extensions: BTreeSet<(u64, SendNo)>,
+    settling: Settling,
+    given_back: GivenBack,
+    lease: LeaseCall,
+    /// Whether tasks may be leased and sent.
+    is_on: bool,
+    next_no: u64,
+    last_failure: Option<Arc<str>>,
+}
+
+/// The lease call of a dispatcher. At most one is under way.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+enum LeaseCall {
+    None,
+    UnderWay,
+    /// The wait of the call was ended, and its answer is to come.
+    Ended,
+}
+
+#[derive(Clone, Debug)]
+struct InHand {
+    leased: Arc<Leased>,
+    /// The number of tries so far, with the one under way.
+    tries: u32,
+    /// When the next try is due; `None`: a try is under way.
+    retry_at_ms: Option<u64>,
+    extend_at_ms: u64,
+}
+
+impl InHand {
+    /// The number of the present attempt, as the receiver is told it.
+    fn attempt(&self) -> u32 {
+        self.leased.attempt.saturating_add(self.tries.saturating_sub(1))
+    }
+
+    /// Whether the task is dead if the present attempt fails.
+    fn is_last(&self) -> bool {
+        self.leased.retry.max_attempts.is_some_and(|max| self.attempt() >= max)
+    }
+}
+
+impl Dispatcher {
+    /// Returns a dispatcher that is on. Call [`pass_time`](Self::pass_time) to begin.
+    #[must_use]
+    pub fn new(plan: Plan) -> Self {
+        let concurrency = if plan.order == Order::Queue { 1 } else { plan.concurrency.max(1) };
+        let plan = Plan { concurrency, ..plan };
+        Self {
+            plan,
+            breaker: Breaker::new(plan.breaker, concurrency),
+            in_hand: BTreeMap::new(),
+            sending: 0,
+            retries: BTreeSet::new(),
+            extensions: BTreeSet::new(),
+            settling: Settling::default(),
+            given_back: GivenBack::default(),
+            lease: LeaseCall::None,
+            is_on: true,
+            next_no: 0,
+            last_failure: None,
+        }
+    }
+
+    /// Returns the length of each lease (ms).
+    #[must_use]
+    pub fn lease_ms(&self) -> u64 {
+        self.plan.timeout_ms.saturating_add(LEASE_SPARE_MS)
+    }
+
+    /// Returns the state of the breaker.
+    #[must_use]
+    pub fn breaker(&self, now_ms: u64) -> BreakerState {
+        self.breaker.state(now_ms)
+    }
+
+    /// Returns the reason of the last failure since the last success; `None`: the last message was delivered, or none was sent.
+    #[must_use]
+    pub fn last_failure(&self) -> Option<&Arc<str>> {
+        self.last_failure.as_ref()
+    }
+
+    /// Returns the number of messages that are being sent.
+    #[must_use]
+    pub fn sending(&self) -> usize {
+        self.sending
+    }
+
+    /// Whether nothing is under way: no message, no lease call, and no ack that waits.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.in_hand.is_empty() && self.lease == LeaseCall::None && self.settling.next_wake().is_none()
+    }
+
+    /// Returns when [`pass_time`](Self::pass_time) is to be called next; `None`: not before another method.
+    #[must_use]
+    pub fn next_wake(&self, now_ms: u64) -> Option<u64> {
+        let breaker = self.breaker.opens_until(now_ms).filter(|_| self.is_on);
+        let retry = self.retries.first().map(|&(at, _)| at).filter(|_| self.places(now_ms) > 0);
+        let extension = self.extensions.first().map(|&(at, _)| at);
+        [breaker, retry, extension, self.settling.next_wake()].into_iter().flatten().min()
+    }
+
+    /// Does what is due at `now_ms`.
+    pub fn pass_time(&mut self, now_ms: u64) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        self.go_on(now_ms, &mut effects);
+        effects
+    }
+
+    /// Takes in the answer to the lease call. A call that failed has leased nothing.
+    pub fn leased(&mut self, now_ms: u64, tasks: Vec<Leased>) -> Vec<Effect> {
+        self.lease = LeaseCall::None;
+        let mut effects = Vec::new();
+        let mut tasks = tasks.into_iter();
+        let places = self.places(now_ms).min(self.room());
+        for leased in tasks.by_ref().take(places) {
+            let no = SendNo(self.next_no);
+            self.next_no += 1;
+            let extend_at_ms = self.extension_at(now_ms);
+            self.extensions.insert((extend_at_ms, no));
+            let leased = Arc::new(leased);
+            self.in_hand.insert(no, InHand { leased, tries: 0, retry_at_ms: None, extend_at_ms });
+            self.send(no, &mut effects);
+        }
+        // The breaker opened, or the target was paused, while the call waited.
+        let back: Vec<Token> = tasks.map(|leased| leased.token).collect();
+        if !back.is_empty() {
+            effects.push(Effect::GiveBack(back));
+        }
+        self.go_on(now_ms, &mut effects);
+        effects
+    }
+
+    /// Takes in how the sending of a message ended. The outcome of an unknown number has no effect: the task was given back meanwhile.
+    pub fn sent(&mut self, now_ms: u64, no: SendNo, outcome: &Outcome) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        let Some(in_hand) = self.in_hand.get(&no).filter(|in_hand| in_hand.retry_at_ms.is_none()) else {
+            return effects;
+        };
+        let (id, token, is_last) = (in_hand.leased.id, in_hand.leased.token, in_hand.is_last());
+        self.sending -= 1;
+        match outcome {
+            Outcome::Delivered => {
+                self.breaker.succeeded(now_ms);
+                self.last_failure = None;
+                self.given_back.forget(id);
+                self.drop_from_hand(no);
+                self.settling.add(token, now_ms);
+            }
+            Outcome::Undeliverable { why, reason } => {
+                // The other side answered, or was not asked. So this is no failure of the target.
+                if *why == Refusal::Refused {
+                    self.breaker.succeeded(now_ms);
+                }
+                self.given_back.forget(id);
+                self.drop_from_hand(no);
+                effects.push(nack(token, NackHow::Undeliverable(undeliverable(*why)), None, reason));
+            }
+            Outcome::TaskFailed { reason, retry_after_ms, .. } => {
+                self.failed(now_ms, None, reason);
+                self.given_back.forget(id);
+                match self.plan.order {
+                    Order::None => {
+                        self.drop_from_hand(no);
+                        effects.push(nack(token, NackHow::Returned, *retry_after_ms, reason));
+                    }
+                    Order::Group | Order::Queue if is_last => {
+                        self.drop_from_hand(no);
+                        let how = NackHow::Undeliverable(Undeliverable::Exhausted);
+                        effects.push(nack(token, how, None, reason));
+                    }
+                    Order::Group | Order::Queue => self.hold(now_ms, no, *retry_after_ms),
+                }
+            }
+            Outcome::TargetFailed { reason, open_ms } => {
+                self.failed(now_ms, *open_ms, reason);
+                self.back(now_ms, no, reason, &mut effects);
+            }
+            Outcome::Disabled { reason } => {
+                self.last_failure = Some(Arc::clone(reason));
+                self.back(now_ms, no, reason, &mut effects);
+                effects.push(Effect::Disable { reason: Arc::clone(reason) });
+                self.turn_off(&mut effects);
+            }
+        }
+        self.go_on(now_ms, &mut effects);
+        effects
+    }
+
+    /// Takes in the answer to an extension. A task in hand whose lease is over belongs to another worker or to its owner, and is let go. A
+    /// message that is being sent is sent to its end.
+    pub fn extended(&mut self, now_ms: u64, no: SendNo, answer: TokenAnswer) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        let is_held = self.in_hand.get(&no).is_some_and(|in_hand| in_hand.retry_at_ms.is_some());
+        if is_held && answer != TokenAnswer::Extended {
+            self.drop_from_hand(no);
+        }
+        self.go_on(now_ms, &mut effects);
+        effects
+    }
+
+    /// Leases nothing more, and gives back what waits in hand. Messages under way are sent to their end.
+    pub fn pause(&mut self, now_ms: u64) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        self.turn_off(&mut effects);
+        self.go_on(now_ms, &mut effects);
+        effects
+    }
+
+    /// Leases tasks again, after a pause.
+    pub fn resume(&mut self, now_ms: u64) -> Vec<Effect> {
+        self.is_on = true;
+        self.pass_time(now_ms)
+    }
+
+    /// Pauses, and gives back the tasks whose messages are still under way. Their outcomes have no effect any more, so a message may arrive
+    /// and be sent again later.
+    pub fn give_up(&mut self, now_ms: u64) -> Vec<Effect> {
+        let mut effects = self.pause(now_ms);
+        let back: Vec<Token> = self.in_hand.values().map(|in_hand| in_hand.leased.token).collect();
+        self.in_hand.clear();
+        self.extensions.clear();
+        self.sending = 0;
+        if !back.is_empty() {
+            effects.push(Effect::GiveBack(back));
+        }
+        self.go_on(now_ms, &mut effects);
+        effects
+    }
+
+    fn failed(&mut self, now_ms: u64, silence_ms: Option<u64>, reason: &Arc<str>) {
+        self.breaker.failed(now_ms, silence_ms);
+        self.last_failure = Some(Arc::clone(reason));
+    }
+
+    /// Gives the task of a message back. A task that was given back too often counts an attempt.
+    fn back(&mut self, now_ms: u64, no: SendNo, reason: &Arc<str>, effects: &mut Vec<Effect>) {
+        let Some(in_hand) = self.drop_from_hand(no) else { return };
+        let token = in_hand.leased.token;
+        if self.given_back.count(in_hand.leased.id, now_ms) {
+            effects.push(nack(token, NackHow::Returned, None, reason));
+        } else {
+            effects.push(Effect::GiveBack(vec![token]));
+        }
+    }
+
+    /// Keeps a task in hand until its next try.
+    fn hold(&mut self, now_ms: u64, no: SendNo, retry_after_ms: Option<u64>) {
+        let Some(in_hand) = self.in_hand.get_mut(&no) else { return };
+        let leased = &in_hand.leased;
+        // The jitter differs from task to task and from try to try. It need not be a secret.
+        let chance = leased.id.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(in_hand.tries);
+        let by_policy =
+            leased.retry.backoff.map_or(0, |backoff| backoff.wait_ms(in_hand.attempt(), chance));
+        let wait_ms = by_policy.max(retry_after_ms.unwrap_or(0));
+        let at = now_ms.saturating_add(wait_ms);
+        in_hand.retry_at_ms = Some(at);
+        self.retries.insert((at, no));
+    }
+
+    fn drop_from_hand(&mut self, no: SendNo) -> Option<InHand> {
+        let in_hand = self.in_hand.remove(&no)?;
+        self.extensions.remove(&(in_hand.extend_at_ms, no));
+        if let Some(at) = in_hand.retry_at_ms {
+            self.retries.remove(&(at, no));
+        }
+        Some(in_hand)
+    }
+
+    fn turn_off(&mut self, effects: &mut Vec<Effect>) {
+        self.is_on = false;
+        let held: Vec<SendNo> = self.retries.iter().map(|&(_, no)| no).collect();
+        let back: Vec<Token> =
+            held.into_iter().filter_map(|no| self.drop_from_hand(no)).map(|held| held.leased.token).collect();
+        if !back.is_empty() {
+            effects.push(Effect::GiveBack(back));
+        }
+    }
+
+    /// The number of messages that may begin now.
+    fn places(&self, now_ms: u64) -> usize {
+        if self.is_on { self.breaker.limit(now_ms).saturating_sub(self.sending) } else { 0 }
+    }
+
+    /// The number of tasks that may come into the hand.
+    fn room(&self) -> usize {
+        let most = match self.plan.order {
+            Order::Queue => 1,
+            Order::None | Order::Group => self.plan.concurrency.saturating_add(HELD_MAX),
+        };
+        most.saturating_sub(self.in_hand.len())
+    }
+
+    fn extension_at(&self, now_ms: u64) -> u64 {
+        now_ms.saturating_add(self.lease_ms() / 2)
+    }
+
+    /// Sends a task in hand.
+    fn send(&mut self, no: SendNo, effects: &mut Vec<Effect>) {
+        let in_hand = self.in_hand.get_mut(&no).expect("the caller has just found it");
+        in_hand.tries = in_hand.tries.saturating_add(1);
+        self.sending += 1;
+        let (attempt, is_last) = (in_hand.attempt(), in_hand.is_last());
+        effects.push(Effect::Send(Sending { no, leased: Arc::clone(&in_hand.leased), attempt, is_last }));
+    }
+
+    /// Does all that can be done at `now_ms`: extensions, tries that are due, acks, and the next lease call.
+    fn go_on(&mut self, now_ms: u64, effects: &mut Vec<Effect>) {
+        while let Some(&(at, no)) = self.extensions.first().filter(|&&(at, _)| at <= now_ms) {
+            self.extensions.remove(&(at, no));
+            let next = self.extension_at(now_ms);
+            let in_hand = self.in_hand.get_mut(&no).expect("what is extended is in hand");
+            in_hand.extend_at_ms = next;
+            self.extensions.insert((next, no));
+            effects.push(Effect::Extend { no, token: in_hand.leased.token });
+        }
+        while self.places(now_ms) > 0
+            && let Some(&(at, no)) = self.retries.first().filter(|&&(at, _)| at <= now_ms)
+        {
+            self.retries.remove(&(at, no));
+            self.in_hand.get_mut(&no).expect("what is tried again is in hand").retry_at_ms = None;
+            self.send(no, effects);
+        }
+        let acks = self.settling.take(now_ms, self.sending == 0);
+        if !acks.is_empty() {
+            effects.push(Effect::Ack(acks));
+        }
+        let places = self.places(now_ms).min(self.room()).min(LEASE_TASKS_MAX);
+        match self.lease {
+            // A quarter of the places is worth a call. With fewer, calls for single tasks would follow each other.
+            LeaseCall::None if places > 0 && 4 * places >= self.breaker.limit(now_ms).min(LEASE_TASKS_MAX) => {
+                self.lease = LeaseCall::UnderWay;
+                effects.push(Effect::Lease { max: places });
+            }
+            LeaseCall::UnderWay if places == 0 => {
+                self.lease = LeaseCall::Ended;
+                effects.push(Effect::EndWait);
+            }
+            LeaseCall::None | LeaseCall::UnderWay | LeaseCall::Ended => {}
+        }
+    }
+}
+
+fn nack(token: Token, how: NackHow, at_least_ms: Option<u64>, reason: &Arc<str>) -> Effect {
+    Effect::Nack { token, how, at_least_ms, reason: Arc::clone(reason) }
+}
+
+fn undeliverable(why: Refusal) -> Undeliverable {
+    match why {
+        Refusal::Refused => Undeliverable::Refused,
+        Refusal::Template => Undeliverable::Template,
+        Refusal::TooLarge => Undeliverable::TooLarge,
+    }
+}

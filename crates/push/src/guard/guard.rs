@@ -1,0 +1,224 @@
+//! [`Guard`]: decides which of the addresses of a host a webhook may be sent to.
+
+use std::net::IpAddr;
+
+use super::host::Host;
+use super::place::Place;
+use super::range;
+
+/// The rules about the places that webhooks may reach.
+///
+/// Without opened places, only `https` to public addresses is allowed, on port 80, 443 or any port from 1024 up. A place that an operator
+/// opened may also be reached by `http`.
+///
+/// The guard is asked with the addresses that a look-up gave, and the connection is made to an address that it returned. So no second
+/// look-up can lead elsewhere.
+///
+/// ```
+/// use tickwheel_push::guard::{Guard, Host};
+/// let guard = Guard::new(vec!["127.0.0.1:9000".parse()?]);
+/// let host = Host::parse("hooks.example")?;
+/// let loopback = ["127.0.0.1".parse()?];
+/// assert!(guard.check(false, &host, 9000, &loopback).is_ok());
+/// assert!(guard.check(true, &host, 9001, &loopback).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Guard {
+    places: Vec<Place>,
+}
+
+/// Why a place may not be reached.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Blocked {
+    /// The host has no address.
+    #[error("{0} has no address")]
+    NoAddress(String),
+    /// Each address of the host is in a special range.
+    #[error(
+        "blocked address: {host} is {address} ({what}); an operator can open it with --push-allow {address}:{port}"
+    )]
+    Address {
+        /// The host.
+        host: String,
+        /// The first of its addresses.
+        address: IpAddr,
+        /// The use of the range.
+        what: &'static str,
+        /// The port.
+        port: u16,
+    },
+    /// The scheme is `http`, and no operator opened the place.
+    #[error(
+        "blocked address: http is allowed only for places that an operator opened with --push-allow; write https"
+    )]
+    Plain,
+    /// The port is below 1024, and neither 80 nor 443.
+    #[error(
+        "blocked address: port {0} is not 80, 443 or 1024 and above; an operator can open it with --push-allow"
+    )]
+    Port(u16),
+}
+
+impl Guard {
+    /// Returns a guard that also lets these places be reached.
+    #[must_use]
+    pub fn new(places: Vec<Place>) -> Self {
+        Self { places }
+    }
+
+    /// Returns the addresses that may be reached, in their order. `is_https`: whether the scheme is `https`.
+    ///
+    /// # Errors
+    /// [`Blocked`]: none may be reached.
+    pub fn check(
+        &self,
+        is_https: bool,
+        host: &Host,
+        port: u16,
+        addresses: &[IpAddr],
+    ) -> Result<Vec<IpAddr>, Blocked> {
+        let mut why = Blocked::NoAddress(host.to_string());
+        let mut kept = Vec::new();
+        for &address in addresses {
+            match self.judge(is_https, host, port, address) {
+                Ok(()) => kept.push(address),
+                Err(blocked) if matches!(why, Blocked::NoAddress(_)) => why = blocked,
+                Err(_) => {}
+            }
+        }
+        if kept.is_empty() { Err(why) } else { Ok(kept) }
+    }
+
+    /// Checks what is known before a look-up, so that a target that can never work is refused at once.
+    ///
+    /// # Errors
+    /// [`Blocked`]: a literal address, the scheme or the port is not allowed.
+    pub fn check_early(&self, is_https: bool, host: &Host, port: u16) -> Result<(), Blocked> {
+        match host {
+            Host::Address(address) => self.judge(is_https, host, port, *address),
+            // A place may open the address that the name has later.
+            Host::Name(_) if !self.places.is_empty() => Ok(()),
+            Host::Name(_) => judge_public(is_https, port),
+        }
+    }
+
+    fn judge(&self, is_https: bool, host: &Host, port: u16, address: IpAddr) -> Result<(), Blocked> {
+        if self.places.iter().any(|place| place.opens(host, address, port)) {
+            return Ok(());
+        }
+        if let Some(what) = range::special(address) {
+            let address = range::plain(address);
+            return Err(Blocked::Address { host: host.to_string(), address, what, port });
+        }
+        judge_public(is_https, port)
+    }
+}
+
+fn judge_public(is_https: bool, port: u16) -> Result<(), Blocked> {
+    match port {
+        _ if !is_https => Err(Blocked::Plain),
+        80 | 443 | 1024.. => Ok(()),
+        _ => Err(Blocked::Port(port)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn guard(places: &[&str]) -> Guard {
+        Guard::new(places.iter().map(|place| place.parse().expect(place)).collect())
+    }
+
+    fn addresses(texts: &[&str]) -> Vec<IpAddr> {
+        texts.iter().map(|text| text.parse().expect(text)).collect()
+    }
+
+    fn host(text: &str) -> Host {
+        Host::parse(text).expect(text)
+    }
+
+    #[test]
+    fn denied_addresses_are_dropped_and_the_others_kept() {
+        let mixed = addresses(&["10.0.0.1", "93.184.216.34", "::1", "2606:4700::1111"]);
+        let kept = guard(&[]).check(true, &host("a.example"), 443, &mixed);
+        assert_eq!(kept, Ok(addresses(&["93.184.216.34", "2606:4700::1111"])));
+        let blocked = guard(&[]).check(true, &host("a.example"), 443, &addresses(&["10.0.0.1", "::1"]));
+        let said = blocked.expect_err("both are private").to_string();
+        assert!(said.contains("a.example is 10.0.0.1 (a private network)"), "{said}");
+        assert_eq!(
+            guard(&[]).check(true, &host("a.example"), 443, &[]),
+            Err(Blocked::NoAddress("a.example".into()))
+        );
+    }
+
+    #[test]
+    fn schemes_and_ports() {
+        let public = addresses(&["93.184.216.34"]);
+        for (is_https, port, wanted) in [
+            (true, 443, Ok(public.clone())),
+            (true, 80, Ok(public.clone())),
+            (true, 1024, Ok(public.clone())),
+            (true, 65_535, Ok(public.clone())),
+            (true, 22, Err(Blocked::Port(22))),
+            (true, 1023, Err(Blocked::Port(1023))),
+            (false, 443, Err(Blocked::Plain)),
+            (false, 80, Err(Blocked::Plain)),
+        ] {
+            assert_eq!(guard(&[]).check(is_https, &host("a.example"), port, &public), wanted);
+        }
+        let opened = guard(&["93.184.216.34:22"]).check(false, &host("a.example"), 22, &public);
+        assert_eq!(opened, Ok(public));
+    }
+
+    #[test]
+    fn a_place_opens_what_it_names_and_no_more() {
+        let check = |place: &str, name: &str, port: u16, address: &str| {
+            guard(&[place]).check(true, &host(name), port, &addresses(&[address])).is_ok()
+        };
+        assert!(check("10.1.0.0/16", "a", 25, "10.1.255.255"));
+        assert!(!check("10.1.0.0/16", "a", 443, "10.2.0.0"));
+        assert!(check("10.1.0.0/16", "a", 443, "::ffff:10.1.0.1"));
+        assert!(check("127.0.0.1:9000", "a", 9000, "127.0.0.1"));
+        assert!(!check("127.0.0.1:9000", "a", 9001, "127.0.0.1"));
+        assert!(!check("127.0.0.1:9000", "a", 9000, "127.0.0.2"));
+        assert!(check("*.corp.example:443", "x.y.corp.example", 443, "10.0.0.1"));
+        assert!(!check("*.corp.example:443", "corp.example", 443, "10.0.0.1"));
+        assert!(!check("*.corp.example:443", "evilcorp.example", 443, "10.0.0.1"));
+        assert!(!check("*.corp.example:443", "x.corp.example", 444, "10.0.0.1"));
+        assert!(check("hooks.corp.example", "hooks.corp.example", 22, "10.0.0.1"));
+        assert!(check("any", "a", 22, "127.0.0.1"));
+        assert!(check("fd00::/8", "a", 443, "fd12::1"));
+        assert!(!check("fd00::/8", "a", 443, "fc12::1"));
+    }
+
+    #[test]
+    fn only_its_own_address_opens_the_metadata_of_a_cloud() {
+        for metadata in ["169.254.169.254", "::ffff:169.254.169.254", "fd00:ec2::254", "64:ff9b::a9fe:a9fe"] {
+            for place in ["any", "169.254.0.0/16", "169.254.169.254/32", "0.0.0.0/0", "::/0", "meta.example"]
+            {
+                let kept = guard(&[place]).check(true, &host("meta.example"), 80, &addresses(&[metadata]));
+                assert!(kept.is_err(), "{place} opens {metadata}");
+            }
+        }
+        let own = guard(&["169.254.169.254"]);
+        assert!(own.check(false, &host("169.254.169.254"), 80, &addresses(&["169.254.169.254"])).is_ok());
+    }
+
+    #[test]
+    fn a_literal_address_is_refused_before_any_look_up() {
+        for text in
+            ["127.1", "0x7f.1", "2130706433", "[::1]", "[::ffff:10.0.0.1]", "10.0.0.1", "169.254.169.254"]
+        {
+            assert!(guard(&[]).check_early(true, &host(text), 443).is_err(), "{text}");
+        }
+        assert_eq!(
+            guard(&[]).check_early(true, &host("localhost"), 443),
+            Ok(()),
+            "its address is judged later"
+        );
+        assert_eq!(guard(&[]).check_early(false, &host("a.example"), 80), Err(Blocked::Plain));
+        assert_eq!(guard(&["127.0.0.1"]).check_early(false, &host("localhost"), 80), Ok(()));
+    }
+}

@@ -1,0 +1,16 @@
+//! The guard against requests to places inside the network of the server (server-side request forgery): which addresses a webhook may
+//! reach. All of it is pure; the connector asks it between the look-up of a name and the connection.
+//!
+//! - `range`: the ranges of addresses that are denied.
+//! - `place`: one place that an operator opened.
+//! - `guard`: the decision.
+//! - `host`: the host of a URL, with all literal forms of an address.
+
+mod guard;
+mod host;
+mod place;
+mod range;
+
+pub use guard::{Blocked, Guard};
+pub use host::{Host, HostError};
+pub use place::{Place, PlaceError};

@@ -1,0 +1,70 @@
+//! [`Message`]: a task on its way to a target, with the facts of this attempt.
+
+use std::sync::Arc;
+
+use tickwheel_queue::{Leased, Timestamp};
+
+/// A task on its way to a target, with the facts of this attempt.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Message {
+    /// The task.
+    pub leased: Arc<Leased>,
+    /// The number of this attempt, from 1.
+    pub attempt: u32,
+    /// Whether the task is dead if this attempt fails.
+    pub is_last: bool,
+    /// When this attempt began.
+    pub sent_at: Timestamp,
+    /// The name of the instance of the queue, see [`Queue::instance`](tickwheel_queue::Queue::instance).
+    pub instance: u32,
+}
+
+impl Message {
+    /// Returns the id of the message: the same for all attempts, and different for each task, and for each instant of a timeline. A receiver
+    /// that remembers the ids it has seen takes each message once.
+    ///
+    /// The id has only letters, digits and `_`, as the Standard Webhooks specification wants it.
+    #[must_use]
+    pub fn id(&self) -> String {
+        let Leased { id, step, ref body, .. } = *self.leased;
+        let instance = self.instance;
+        if body.timeline.is_empty() {
+            return format!("tw_{instance:08x}_{id}");
+        }
+        format!("tw_{instance:08x}_{id}_{step}")
+    }
+
+    /// Returns the payload and its content type.
+    #[must_use]
+    pub fn payload(&self) -> (&[u8], &str) {
+        let (payload, content_type) = self.leased.body.payload_at(self.leased.step);
+        (payload, content_type)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::time::Duration;
+
+    use tickwheel_queue::{Key, Lease, Put, Queue, QueueName};
+
+    use super::*;
+
+    /// A message with the key `order:1/ä` in the queue `close`.
+    pub(crate) fn message() -> Message {
+        let queue = Queue::options().virtual_clock().open_memory().expect("a queue");
+        let close = QueueName::new("close").expect("a name");
+        let put = Put::new(&close, Key::new("order:1/ä").expect("a key")).payload(br#"{"a":1}"#.to_vec());
+        queue.put(put).wait().expect("a put");
+        let mut leased = queue.lease(Lease::new(&close), Duration::ZERO).wait().expect("a lease");
+        let leased = Arc::new(leased.remove(0));
+        Message { leased, attempt: 1, is_last: false, sent_at: queue.now(), instance: 0xab }
+    }
+
+    #[test]
+    fn an_id_is_the_same_for_all_attempts_and_has_the_step_of_a_timeline() {
+        let first = message();
+        let again = Message { attempt: 7, ..first.clone() };
+        assert_eq!((first.id(), again.id()), ("tw_000000ab_1".to_owned(), "tw_000000ab_1".to_owned()));
+    }
+}

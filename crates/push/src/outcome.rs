@@ -1,0 +1,77 @@
+//! [`Outcome`]: how the attempt to send one message ended, and what becomes of its task.
+
+use std::sync::Arc;
+
+/// How one attempt to send a message ended.
+///
+/// The outcome says whose fault a failure is. A failure of the *task* counts as an attempt of the task, and the task waits as its retry
+/// policy says. A failure of the *target* counts for the breaker only: the task is given back, and no attempt of it is used up. So an
+/// outage of the target, however long, does not kill tasks.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// The other side confirmed. The task is acked.
+    Delivered,
+    /// The task failed: the other side answered with an error, or did not answer in time.
+    TaskFailed {
+        /// The reason, for users that look at the task later.
+        reason: Arc<str>,
+        /// The time for which the other side wants no repetition (ms). The wait by the policy applies if it is longer.
+        retry_after_ms: Option<u64>,
+        /// Whether the failure is that the address of the target may not be called. The metrics count such failures apart.
+        blocked: bool,
+    },
+    /// The target failed: it could not be reached, or said that it takes nothing now.
+    TargetFailed {
+        /// The reason, for operators.
+        reason: Arc<str>,
+        /// The time for which the target asked for silence (ms). The breaker opens at once, for this time.
+        open_ms: Option<u64>,
+    },
+    /// The target will never take this task. The task is dead at once.
+    Undeliverable {
+        /// The kind of the refusal.
+        why: Refusal,
+        /// The reason, for users that look at the task later.
+        reason: Arc<str>,
+    },
+    /// The target wants no messages any more. The target is disabled, and the task is given back.
+    Disabled {
+        /// The reason, for operators.
+        reason: Arc<str>,
+    },
+}
+
+/// Why a message can never be delivered.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Refusal {
+    /// The target refused the message for good.
+    Refused,
+    /// A template of the target cannot be filled with the values of the task.
+    Template,
+    /// The payload is larger than the target takes.
+    TooLarge,
+}
+
+impl Outcome {
+    /// Returns a failure of the task with this reason.
+    pub fn task_failed(reason: impl Into<Arc<str>>) -> Self {
+        Self::TaskFailed { reason: reason.into(), retry_after_ms: None, blocked: false }
+    }
+
+    /// Returns a failure of the target with this reason.
+    pub fn target_failed(reason: impl Into<Arc<str>>) -> Self {
+        Self::TargetFailed { reason: reason.into(), open_ms: None }
+    }
+
+    /// Returns the word for this outcome in metrics and lists: `acked`, `failed`, `blocked`, `given_back` or `dead`.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Delivered => "acked",
+            Self::TaskFailed { blocked: true, .. } => "blocked",
+            Self::TaskFailed { .. } => "failed",
+            Self::TargetFailed { .. } | Self::Disabled { .. } => "given_back",
+            Self::Undeliverable { .. } => "dead",
+        }
+    }
+}

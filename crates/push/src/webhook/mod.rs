@@ -1,0 +1,21 @@
+//! Webhooks: messages by HTTP/1.1, signed, to receivers that the guard allows.
+//!
+//! - `url`, `request`, `sign`: what is sent.
+//! - `answer`: what an answer, or none, means.
+//! - `connect`, `connection`: the way there.
+//! - `webhook`: the sink.
+
+mod answer;
+mod connect;
+mod connection;
+mod request;
+mod sign;
+mod url;
+mod webhook;
+
+pub use answer::{Answer, AnswerRules, Failure};
+pub use connect::{Resolve, Resolving, SystemResolver, TlsPlan, TlsPlanError};
+pub use request::{Auth, BodyForm, PlanError, RequestPlan, Unsendable};
+pub use sign::{SigningKey, SigningKeyError, new_secret};
+pub use url::{Url, UrlError};
+pub use webhook::{Webhook, WebhookPlan};
