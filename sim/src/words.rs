@@ -488,7 +488,8 @@ pub(crate) fn answer(call: &oracle::Call, answer: product::Answer) -> oracle::An
         | P::GetSchedule(_)
         | P::Schedules(_)
         | P::ChangeJob(_)
-        | P::Jobs(_) => {
+        | P::Jobs(_)
+        | P::Targets(_) => {
             unreachable!("a list is taken page by page, and nobody asks for these by a call")
         }
     }

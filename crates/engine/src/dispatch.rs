@@ -12,6 +12,7 @@ mod queue;
 mod queues;
 mod ready;
 mod records;
+mod targets;
 mod wake_ups;
 
 use std::collections::BTreeSet;
@@ -21,6 +22,7 @@ pub(crate) use self::leases::{BegunLease, Holder, Leases};
 pub(crate) use self::prefetch::Fetch;
 pub(crate) use self::queues::Queues;
 pub(crate) use self::ready::ReadyStub;
+use self::targets::Targets;
 use self::wake_ups::WakeUps;
 use crate::acquired::Acquired;
 use crate::bounds::Bounds;
@@ -57,6 +59,8 @@ pub(crate) struct Dispatch {
     leases: Leases,
     /// How many queues have a record of their own.
     records: usize,
+    /// The targets of the queues that have one.
+    targets: Targets,
     /// The seq of the last change of any queue's record since the engine started.
     changed: Seq,
 }
@@ -73,6 +77,7 @@ impl Dispatch {
             to_prefetch: BTreeSet::new(),
             leases: Leases::new(acquired.ownership.epoch, now),
             records: 0,
+            targets: Targets::default(),
             changed: Seq::ZERO,
         }
     }

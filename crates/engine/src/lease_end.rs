@@ -22,7 +22,8 @@ pub(crate) struct LeaseEnd {
 pub(crate) enum Retrying {
     /// At once, in its old place in the line.
     AtOnce,
-    /// As the retry policy for the task says: the task's own, else that of its queue, else the default.
+    /// As the retry policy for the task says: the task's own, else that of its queue's settings, else that of its queue's target, else the
+    /// default.
     ByPolicy,
     /// At this instant.
     At(Timestamp),

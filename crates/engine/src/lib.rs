@@ -28,6 +28,7 @@ mod settings;
 mod shard;
 mod slot;
 mod state;
+mod target;
 mod task;
 mod tasks;
 mod time;
@@ -44,8 +45,8 @@ pub use calls::{
     ForecastView, Get, GetError, GetQueue, GetSchedule, GetStats, GetWheel, IMPORT_TASKS_MAX, ImportError,
     ImportOutcome, ImportSchedule, ImportTask, ImportTasks, Imported, KeyAct, LEASE_MS_DEFAULT,
     LEASES_PAGE_MAX, Lease, LeasePage, LeaseView, Leased, List, ListAllSchedules, ListAllTasks, ListJobs,
-    ListLeases, ListQueues, ListSchedules, Nack, NackError, NackHow, OnLease, Patch, PatchError, Payload,
-    Present, Put, PutError, PutMode, PutSchedule, QUEUES_PAGE_MAX, QueueChange, QueueError, Redrive,
+    ListLeases, ListQueues, ListSchedules, ListTargets, Nack, NackError, NackHow, OnLease, Patch, PatchError,
+    Payload, Present, Put, PutError, PutMode, PutSchedule, QUEUES_PAGE_MAX, QueueChange, QueueError, Redrive,
     RedriveError, SCHEDULES_PAGE_MAX, ScheduleError, ScheduleView, State, Stats, Stored, StoredSchedule,
     TRACE_BYTES_MAX, TaskFilter, TaskPage, TaskView, TokenAnswer, Unavailable, WhichQueues,
 };
@@ -70,6 +71,7 @@ pub use seam::{
 pub use settings::{QueueRecord, QueueSettings, Rate, Retention, Rule, RuleEffect, RuleName};
 pub use shard::{SHARDS_MAX, ShardId};
 pub use state::{EngineState, NotAState};
+pub use target::{TARGET_BYTES_MAX, TARGETS_MAX, TargetRecord};
 pub use task::{
     Backoff, Body, Dead, Death, Ended, Extra, Failed, Failure, LeaseNo, Moment, Outcome, PRIORITY_DEFAULT,
     Retry, StoredLease, Tally, Task, Terms,

@@ -1,8 +1,11 @@
 //! A queue as its owner sees it: the numbers of its tasks, the counts of its events, and its settings.
 
+use std::sync::Arc;
+
 use crate::figures::QueueFigures;
 use crate::name::QueueName;
 use crate::settings::QueueSettings;
+use crate::target::TargetRecord;
 use crate::time::Timestamp;
 
 /// The counts of one queue: how many tasks are in each state, and how many events there were.
@@ -55,7 +58,7 @@ pub struct QueuePage {
     pub next: Option<QueueName>,
 }
 
-/// A queue: its counts, its settings, its pause, and the number of lease calls that wait on it.
+/// A queue: its counts, its settings, its pause, its target, and the number of lease calls that wait on it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct QueueView {
     /// The numbers of tasks in each state, and the counts of events.
@@ -64,6 +67,8 @@ pub struct QueueView {
     pub settings: QueueSettings,
     /// The instant at which the pause ends; [`Timestamp::MAX`]: the queue is paused until it is resumed. `None`: the queue is not paused.
     pub paused_until: Option<Timestamp>,
+    /// Where the tasks of the queue are pushed to; `None`: only workers that ask get the tasks.
+    pub target: Option<Arc<TargetRecord>>,
     /// Whether the queue is in use: the queue has tasks or settings, a lease call waits on it, or a beanstalkd client uses it.
     pub exists: bool,
     /// The id of the first task in the queue's line; `None`: the line is empty.

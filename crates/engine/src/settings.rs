@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::job::JobValue;
 use crate::name::{QueueName, ScheduleName};
 use crate::schedule::ScheduleRecord;
+use crate::target::TargetRecord;
 use crate::task::Retry;
 use crate::time::Timestamp;
 
@@ -48,7 +49,7 @@ pub struct Retention {
     pub keys: u64,
 }
 
-/// The durable record of a queue: its settings, its pause, and whether the queue drains.
+/// The durable record of a queue: its settings, its pause, whether the queue drains, and its target.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct QueueRecord {
     /// How the queue hands its tasks out.
@@ -58,6 +59,8 @@ pub struct QueueRecord {
     /// Whether the queue drains: puts and schedules add no task, and workers finish the tasks of the queue. An import or a redrive may
     /// still add a task.
     pub draining: bool,
+    /// Where the tasks of the queue are pushed to; `None`: only workers that ask get the tasks.
+    pub target: Option<Arc<TargetRecord>>,
 }
 
 impl QueueSettings {

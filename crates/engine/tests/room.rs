@@ -1,9 +1,10 @@
 //! A store whose room runs out and comes back.
 
 use tickwheel_engine::{
-    Acquired, AcquiredPage, Answer, CallId, ChangeJob, Command, Due, Effect, Engine, EngineConfig,
-    EngineState, Epoch, Found, Input, JobError, Key, Now, Ownership, Page, Put, PutError, QueueName, Reply,
-    Request, RequestId, RoomPace, Seq, ShardId, Timestamp, Unavailable,
+    Acquired, AcquiredPage, Answer, CallId, ChangeJob, ChangeQueue, Command, Due, Effect, Engine,
+    EngineConfig, EngineState, Epoch, Found, Input, JobError, Key, Now, Ownership, Page, Put, PutError,
+    QueueChange, QueueError, QueueName, QueueSettings, Reply, Request, RequestId, RoomPace, Seq, ShardId,
+    TargetRecord, Timestamp, Unavailable,
 };
 
 const NOW: Now = Now { mono_ns: 0, wall: Timestamp::EPOCH, wall_sub_ns: 0 };
@@ -88,6 +89,27 @@ impl World {
         answer.expect("a change of a job is answered")
     }
 
+    /// Changes the target of the queue `t`, while the store has `room` bytes left after each commit. A target has a value of this many bytes.
+    fn change_target(&mut self, bytes: Option<usize>, room: u64) -> Result<(), QueueError> {
+        let target = bytes.map(|bytes| TargetRecord { value: vec![7; bytes].into(), retry: None });
+        self.change_queue(QueueChange::Target(target), room)
+    }
+
+    fn change_queue(&mut self, change: QueueChange, room: u64) -> Result<(), QueueError> {
+        self.calls += 1;
+        let queue = QueueName::new("t").expect("a name");
+        let command = Command::ChangeQueue(ChangeQueue { queue, change });
+        self.engine.step(NOW, Input::Call { call: CallId(self.calls), command }, &mut self.out);
+        while let Some((id, _)) = self.request() {
+            self.reply(id, Reply::Done { room });
+        }
+        let answer = self.out.drain(..).find_map(|effect| match effect {
+            Effect::Answer { answer: Answer::ChangeQueue(result), .. } => Some(result),
+            _ => None,
+        });
+        answer.expect("a change of a queue is answered")
+    }
+
     /// Looks for room, as a driver does now and then; the store has `room` bytes. Returns whether the store was asked.
     fn look(&mut self, room: u64) -> bool {
         self.engine.step(NOW, Input::LookForRoom, &mut self.out);
@@ -132,6 +154,27 @@ fn a_full_disk_refuses_no_job() {
     assert_eq!(world.change_job(ChangeJob::Keep { id, value }), Ok(id));
     assert_eq!(world.change_job(ChangeJob::Forget { id }), Ok(id));
     assert!(next > id && is_full(&world.put(1, 0)), "there is still no room");
+}
+
+/// An owner may have to stop or redirect a target because the disk is full.
+#[test]
+fn a_first_target_needs_room_and_a_small_change_of_one_needs_none() {
+    let no_room = |result: Result<(), QueueError>, bytes: u64| {
+        let wants = |why: &Unavailable| matches!(why, Unavailable::Full { needed, .. } if *needed == bytes);
+        assert!(matches!(&result, Err(QueueError::Unavailable(why)) if wants(why)), "{result:?} of {bytes}");
+    };
+    let mut world = World::new(2_511);
+    no_room(world.change_target(Some(2_000), 2_511), 2_512);
+    assert_eq!(world.change_queue(QueueChange::Drain, 1_999), Ok(()), "a drain needs no room");
+    no_room(world.change_target(Some(2_000), 1_999), 2_000);
+    assert_eq!(world.change_queue(QueueChange::Resume, 2_512), Ok(()));
+    assert_eq!(world.change_target(Some(2_000), 0), Ok(()));
+    assert_eq!(world.change_target(Some(3_024), 0), Ok(()), "a little longer");
+    no_room(world.change_target(Some(4_049), 0), 1_025);
+    assert_eq!(world.change_queue(QueueChange::Settings(QueueSettings::default()), 0), Ok(()));
+    assert_eq!(world.change_target(Some(10), 0), Ok(()));
+    assert_eq!(world.change_target(None, 0), Ok(()));
+    no_room(world.change_target(Some(0), 0), 512);
 }
 
 #[test]

@@ -54,14 +54,14 @@ pub use tickwheel_engine::{
     ImportOutcome, ImportSchedule, ImportTask, ImportTasks, Imported, JOB_BYTES_MAX, JobError, JobValue, Key,
     KeyAct, LATENESS_BOUNDS_MS, LEASE_MS_DEFAULT, LEASES_PAGE_MAX, Lease, LeaseCursor, LeaseNo, LeasePage,
     LeaseView, Leased, List, ListAllSchedules, ListAllTasks, ListJobs, ListLeases, ListQueues, ListSchedules,
-    Moment, Nack, NackError, NackHow, NameError, NotAToken, OnLease, Overlap, PRIORITY_DEFAULT, Patch,
-    PatchError, Payload, Present, Put, PutError, PutMode, PutSchedule, QUEUE_LATENESS_BOUNDS_MS,
+    ListTargets, Moment, Nack, NackError, NackHow, NameError, NotAToken, OnLease, Overlap, PRIORITY_DEFAULT,
+    Patch, PatchError, Payload, Present, Put, PutError, PutMode, PutSchedule, QUEUE_LATENESS_BOUNDS_MS,
     QUEUES_PAGE_MAX, QueueChange, QueueCounts, QueueError, QueueFigures, QueueName, QueuePage, QueueRecord,
     QueueSettings, QueueTotals, QueueView, Rate, Redrive, RedriveError, Retention, Retry, Ring,
     SCHEDULES_PAGE_MAX, SHARDS_MAX, Schedule, ScheduleError, ScheduleName, ScheduleRecord, ScheduleView, Seq,
-    ShardId, State, Stats, Stored, StoredSchedule, TRACE_BYTES_MAX, Tag, Tally, TaskCursor, TaskFilter,
-    TaskPage, TaskView, Terms, Timestamp, Token, TokenAnswer, Unavailable, WheelView, WhichQueues,
-    occurrence_key,
+    ShardId, State, Stats, Stored, StoredSchedule, TARGET_BYTES_MAX, TARGETS_MAX, TRACE_BYTES_MAX, Tag,
+    Tally, TargetRecord, TaskCursor, TaskFilter, TaskPage, TaskView, Terms, Timestamp, Token, TokenAnswer,
+    Unavailable, WheelView, WhichQueues, occurrence_key,
 };
 pub use tickwheel_store::doctor;
 pub use tickwheel_store::{

@@ -12,10 +12,10 @@ use tickwheel_engine::{
     ChangeJob, ChangeQueue, Command, DeleteSchedule, Due, Extend, Forecast, ForecastView, Get, GetError,
     GetQueue, GetSchedule, GetStats, GetWheel, ImportOutcome, ImportSchedule, ImportTasks, Imported,
     JobError, JobValue, Lease, LeasePage, Leased, List, ListAllSchedules, ListAllTasks, ListJobs, ListLeases,
-    ListQueues, ListSchedules, Nack, NackError, Now, Patch, PatchError, Put, PutError, PutSchedule,
-    QueueError, QueueName, QueuePage, QueueView, Redrive, RedriveError, Schedule, ScheduleError,
-    ScheduleRecord, ScheduleView, ShardId, Stats, Stored, StoredSchedule, TaskPage, TaskView, Timestamp,
-    Token, TokenAnswer, Unavailable, WheelView,
+    ListQueues, ListSchedules, ListTargets, Nack, NackError, Now, Patch, PatchError, Put, PutError,
+    PutSchedule, QueueChange, QueueError, QueueName, QueuePage, QueueView, Redrive, RedriveError, Schedule,
+    ScheduleError, ScheduleRecord, ScheduleView, ShardId, Stats, Stored, StoredSchedule, TargetRecord,
+    TaskPage, TaskView, Timestamp, Token, TokenAnswer, Unavailable, WheelView,
 };
 
 use crate::advance::{Advance, AdvanceError, Goal, VIRTUAL_END_MS};
@@ -333,6 +333,47 @@ impl Queue {
     /// ```
     pub fn change_queue(&self, change: ChangeQueue) -> Pending<(), QueueError> {
         self.call(change)
+    }
+
+    /// Gives a queue a target, replaces its target, or removes it (`None`). A target is a value that only its owner understands, and a
+    /// retry policy for the tasks of the queue that have no other. It is durable, and stays while the queue is paused, drained or
+    /// configured anew; [`QueueChange::Delete`] removes it. At most [`TARGETS_MAX`](crate::TARGETS_MAX) queues have one.
+    ///
+    /// ```
+    /// use tickwheel_queue::{Queue, QueueName, Retry, TargetRecord};
+    ///
+    /// let queue = Queue::options().open_memory()?;
+    /// let close = QueueName::new("close")?;
+    /// let retry = Some(Retry { max_attempts: Some(16), backoff: None });
+    /// let target = TargetRecord { value: b"https://shop.example/close".as_slice().into(), retry };
+    /// queue.change_target(&close, Some(target.clone())).wait()?;
+    /// assert_eq!(queue.queue(&close).wait()?.target.as_deref(), Some(&target));
+    /// queue.change_target(&close, None).wait()?;
+    /// assert!(queue.targets().wait()?.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn change_target(&self, name: &QueueName, target: Option<TargetRecord>) -> Pending<(), QueueError> {
+        self.change_queue(ChangeQueue { queue: name.clone(), change: QueueChange::Target(target) })
+    }
+
+    /// Returns the targets of all queues that have one, in the order of the names of the queues. Cost: a look at each target, without a
+    /// copy of its value.
+    ///
+    /// ```
+    /// use tickwheel_queue::{Queue, QueueName, TargetRecord};
+    ///
+    /// let queue = Queue::options().open_memory()?;
+    /// for name in ["mail", "close"] {
+    ///     let target = TargetRecord { value: name.as_bytes().into(), retry: None };
+    ///     queue.change_target(&QueueName::new(name)?, Some(target)).wait()?;
+    /// }
+    /// let targets = queue.targets().wait()?;
+    /// assert_eq!(targets.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["close", "mail"]);
+    /// assert_eq!(*targets[0].1.value, *b"close");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn targets(&self) -> Pending<Vec<(QueueName, Arc<TargetRecord>)>, Unavailable> {
+        self.call(ListTargets)
     }
 
     /// Configures a schedule: at each of its instants a task is made with the key `name@instant`.

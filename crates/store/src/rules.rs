@@ -45,11 +45,11 @@ impl Rules {
     }
 }
 
-/// Returns an upper bound of the bytes that a rule takes in a checkpoint: 1,024 for its names and numbers; for a schedule also its texts,
-/// its payload and the instants that wait; for a job also its value.
+/// Returns an upper bound of the bytes that a rule takes in a checkpoint: 1,024 for its names and numbers; for a queue also the value of
+/// its target; for a schedule also its texts, its payload and the instants that wait; for a job also its value.
 fn bytes_of(rule: &Rule) -> u64 {
     let rest = match rule {
-        Rule::Queue(_) => 0,
+        Rule::Queue(record) => record.target.as_ref().map_or(0, |target| target.value.len()),
         Rule::Job(value) => value.len(),
         Rule::Schedule(record) => record.schedule.text_bytes() + 10 * record.waiting.len(),
     };

@@ -1,5 +1,6 @@
 //! The store on a real file system.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use tickwheel_engine::{
     Batch, Ended, LeaseNo, Outcome, QueueName, QueueRecord, QueueSettings, Reply, Request, Retention, Rule,
     RuleName, Seq, TaskEffect, Timestamp,
 };
-use tickwheel_store::conformance::{self, Maker, Owner, Setup, sample_task};
+use tickwheel_store::conformance::{self, Maker, Owner, Setup, sample_target, sample_task};
 use tickwheel_store::{
     ClockMode, DiskStore, FsDisk, HistoryLimits, InlineIo, Io, OpenError, StoreOptions, Table, ThreadIo,
 };
@@ -168,7 +169,9 @@ fn what_a_queue_remembers_by_its_own_rule_survives_a_checkpoint() {
     let record =
         QueueRecord { settings: QueueSettings { history, ..Default::default() }, ..Default::default() };
     let name = RuleName::Queue(QueueName::new("q").expect("a queue name"));
-    let rules = vec![(name, Some(Arc::new(Rule::Queue(record))))];
+    // The other rule, with a target, is larger than the log between two checkpoints.
+    let rules = vec![(name, Some(Arc::new(Rule::Queue(record)))), sample_target("pushed", 60_000)];
+    let said = rules.clone();
     let commit = |owner: &mut Owner<DiskStore<FsDisk, InlineIo<FsDisk>>>, seq: u64, batch: Batch| {
         let wall = Timestamp::from_ms(2_000).expect("after 1970");
         let ownership = owner.acquired.ownership;
@@ -191,6 +194,11 @@ fn what_a_queue_remembers_by_its_own_rule_survives_a_checkpoint() {
     let store = open();
     assert!(store.recovery_report().checkpoint.is_some(), "there was a checkpoint");
     assert_eq!(store.ended().count() as u64, many);
+    let kept: BTreeMap<_, _> = said.into_iter().filter_map(|(name, rule)| Some((name, rule?))).collect();
+    assert_eq!(
+        store.rules().map(|(name, rule)| (name.clone(), Arc::clone(rule))).collect::<BTreeMap<_, _>>(),
+        kept
+    );
 }
 
 #[test]

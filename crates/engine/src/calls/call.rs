@@ -1,15 +1,19 @@
 //! All calls that an engine takes, each with its answer and its error, in one table.
 
+use std::sync::Arc;
+
 use crate::calls::{
     Ack, Acted, ById, ByIdError, ByKey, ByKeyError, Cancel, CancelError, Cancelled, ChangeQueue,
     DeleteSchedule, Extend, Forecast, ForecastView, Get, GetError, GetQueue, GetSchedule, GetStats, GetWheel,
     ImportOutcome, ImportSchedule, ImportTasks, Imported, Lease, LeasePage, Leased, List, ListAllSchedules,
-    ListAllTasks, ListJobs, ListLeases, ListQueues, ListSchedules, Nack, NackError, Patch, PatchError, Put,
-    PutError, PutSchedule, QueueError, Redrive, RedriveError, ScheduleError, ScheduleView, Stats, Stored,
-    StoredSchedule, TaskPage, TaskView, TokenAnswer, Unavailable,
+    ListAllTasks, ListJobs, ListLeases, ListQueues, ListSchedules, ListTargets, Nack, NackError, Patch,
+    PatchError, Put, PutError, PutSchedule, QueueError, Redrive, RedriveError, ScheduleError, ScheduleView,
+    Stats, Stored, StoredSchedule, TaskPage, TaskView, TokenAnswer, Unavailable,
 };
 use crate::job::{ChangeJob, JobError, JobValue};
+use crate::name::QueueName;
 use crate::queue_view::{QueuePage, QueueView};
+use crate::target::TargetRecord;
 use crate::wheel::WheelView;
 
 /// A kind of command, with the types of its answer and its error.
@@ -136,6 +140,8 @@ calls! {
     reads Queues(ListQueues) -> QueuePage, Unavailable;
     /// Return the counts and the settings of one queue.
     reads Queue(GetQueue) -> Box<QueueView>, Unavailable;
+    /// Return the targets of all queues that have one, in the order of the names of the queues.
+    reads Targets(ListTargets) -> Vec<(QueueName, Arc<TargetRecord>)>, Unavailable;
     /// Change the configuration of a queue, or delete the queue.
     changes ChangeQueue(ChangeQueue) -> (), QueueError;
     /// Configure a schedule, which makes tasks again and again.

@@ -38,7 +38,9 @@ pub use leases::{LEASES_PAGE_MAX, LeasePage, LeaseView, ListLeases};
 pub use list::{List, ListAllTasks, TaskFilter, TaskPage};
 pub use patch::{Patch, PatchError};
 pub use put::{Due, OnLease, Payload, Put, PutError, PutMode, Stored, TRACE_BYTES_MAX};
-pub use queues::{ChangeQueue, GetQueue, ListQueues, QUEUES_PAGE_MAX, QueueChange, QueueError, WhichQueues};
+pub use queues::{
+    ChangeQueue, GetQueue, ListQueues, ListTargets, QUEUES_PAGE_MAX, QueueChange, QueueError, WhichQueues,
+};
 pub use redrive::{Redrive, RedriveError};
 pub use schedules::{
     DeleteSchedule, GetSchedule, ListAllSchedules, ListSchedules, PutSchedule, SCHEDULES_PAGE_MAX,

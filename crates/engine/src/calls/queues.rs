@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::unavailable::Unavailable;
 use crate::name::QueueName;
 use crate::settings::{QueueRecord, QueueSettings};
+use crate::target::TargetRecord;
 
 /// Changes the configuration of a queue, or deletes the queue.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -30,10 +31,16 @@ pub enum QueueChange {
     Drain,
     /// Ends a pause and a drain.
     Resume,
-    /// Removes the settings, the pause and the drain of the queue. The queue leaves the lists of queues, unless a call waits on it. Refused
+    /// Gives the queue this target, or removes the target of the queue (`None`). All else that is configured stays. No other change except
+    /// `Delete` touches the target. A first target needs room in the store for its value. A change of a target needs room only if the
+    /// value gets more than 1,024 bytes longer, so that an owner can stop or redirect a target although the disk is full.
+    Target(Option<TargetRecord>),
+    /// Removes the settings, the pause, the drain and the target of the queue. The queue leaves the lists of queues, unless a call waits on it. Refused
     /// while the queue has tasks or schedules.
     Delete,
-    /// Replaces settings, pause and drain of the queue by this record from another store.
+    /// Replaces settings, pause and drain of the queue by this record from another store. The queue keeps the target that it has, or stays
+    /// without one: the target in the record is ignored. An export has no targets, because they have secrets, so an import must not
+    /// remove one.
     Restore(QueueRecord),
 }
 
@@ -45,7 +52,7 @@ pub const QUEUES_PAGE_MAX: usize = 500;
 pub enum WhichQueues {
     /// Queues that have tasks, a configuration, or a call that waits on them, and queues that had a task or a configuration, became empty
     /// within the last hour, and were not deleted. Of the empty queues, the engine remembers only the 10,000 that became empty last, and
-    /// only until its next start. A configuration is settings, a pause or a drain.
+    /// only until its next start. A configuration is settings, a pause, a drain or a target.
     #[default]
     Listed,
     /// Queues that have tasks, a configuration, or a call that waits on them, and queues that a client of beanstalkd uses.
@@ -58,6 +65,10 @@ pub struct GetQueue(
     /// The name of the queue.
     pub QueueName,
 );
+
+/// Returns the targets of all queues that have one, at most [`TARGETS_MAX`](crate::TARGETS_MAX), in the order of the names of the queues.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub struct ListTargets;
 
 /// Pages through the queues in the order of their names.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -88,10 +99,22 @@ pub enum QueueError {
         /// The value that is not allowed.
         what: &'static str,
     },
-    /// The largest number of queues with a configuration (settings, a pause or a drain) is reached.
+    /// The largest number of queues with a configuration (settings, a pause, a drain or a target) is reached.
     #[error("{limit} queues have settings of their own, and no more can have")]
     TooMany {
         /// The largest number of queues that may have a configuration.
+        limit: usize,
+    },
+    /// The largest number of queues with a target is reached.
+    #[error("{limit} queues have a target, and no more can have one")]
+    TooManyTargets {
+        /// The largest number of queues that may have a target.
+        limit: usize,
+    },
+    /// The value of the target is too long.
+    #[error("the value of a target has at most {limit} bytes")]
+    TargetTooLong {
+        /// The longest value that is allowed (bytes).
         limit: usize,
     },
     /// The queue cannot be deleted, because its tasks or schedules would be lost.

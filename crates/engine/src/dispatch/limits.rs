@@ -15,9 +15,13 @@ impl Dispatch {
         asked.or_else(|| task.extra().ttr_ms).or_else(of_queue).unwrap_or(LEASE_MS_DEFAULT)
     }
 
-    /// Returns how often and how soon a task is tried again: as the task says, else as its queue says, else the default.
+    /// Returns how often and how soon a task is tried again: as the task says, else as the settings of its queue say, else as the target of
+    /// its queue says, else the default.
     pub(crate) fn retry_of(&self, task: &Task) -> Retry {
-        let of_queue = || self.queues.get(&task.queue)?.record.settings.retry;
+        let of_queue = || {
+            let record = &self.queues.get(&task.queue)?.record;
+            record.settings.retry.or_else(|| record.target.as_ref()?.retry)
+        };
         task.extra().retry.or_else(of_queue).unwrap_or_default()
     }
 

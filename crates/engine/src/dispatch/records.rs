@@ -1,10 +1,11 @@
-//! The records of queues: the settings, the drain and the pause that an owner has set.
+//! The records of queues: the settings, the drain, the pause and the target that an owner has set.
 
 use std::sync::Arc;
 
 use super::Dispatch;
 use super::bucket::Bucket;
 use super::queue::Queue;
+use super::targets::growth;
 use crate::calls::{ChangeQueue, QueueChange, QueueError, Unavailable};
 use crate::ledger::Ledger;
 use crate::name::QueueName;
@@ -17,7 +18,7 @@ use crate::time::{Now, Timestamp};
 /// At most this many queues have a record of their own, because all records are in memory and in every checkpoint.
 const RECORDS_MAX: usize = 100_000;
 
-/// The size of the record of a queue in the store (bytes, about).
+/// The size of the record of a queue in the store without the value of its target (bytes, about).
 const RECORD_BYTES: u64 = 512;
 
 impl Dispatch {
@@ -29,6 +30,7 @@ impl Dispatch {
         queue.record = Arc::new(record.clone());
         queue.bucket = record.settings.rate.map(|rate| Bucket::empty(rate, now.mono_ns));
         self.pause_ends.set(name, wake_of(record));
+        self.targets.set(name, record.target.as_ref());
     }
 
     /// Changes the record of a queue, or deletes the queue. `schedules`: how many schedules the queue has.
@@ -48,6 +50,9 @@ impl Dispatch {
         {
             return Err(QueueError::Invalid { what });
         }
+        if let QueueChange::Target(Some(target)) = &change {
+            self.targets.check(&name, target)?;
+        }
         if change == QueueChange::Delete {
             return self.delete_queue(ledger, now, &name, schedules);
         }
@@ -55,12 +60,13 @@ impl Dispatch {
         let mut record = QueueRecord::clone(&before);
         // A pause that is over is removed from the record.
         record.paused_until = record.pause_end(now.wall);
-        let sets = matches!(change, QueueChange::Settings(_) | QueueChange::Restore(_));
+        let sets =
+            matches!(change, QueueChange::Settings(_) | QueueChange::Restore(_) | QueueChange::Target(_));
         let pauses = matches!(change, QueueChange::Pause { .. });
         match change {
             QueueChange::Settings(settings) => record.settings = settings,
             QueueChange::Restore(other) => {
-                record = other;
+                record = QueueRecord { target: record.target, ..other };
                 record.paused_until = record.pause_end(now.wall);
             }
             QueueChange::Pause { ms } => {
@@ -69,16 +75,19 @@ impl Dispatch {
             }
             QueueChange::Drain => record.draining = true,
             QueueChange::Resume => (record.paused_until, record.draining) = (None, false),
+            QueueChange::Target(target) => record.target = target.map(Arc::new),
             QueueChange::Delete => unreachable!("it was decided above"),
         }
         if before.is_default() && !record.is_default() && self.records >= RECORDS_MAX {
             return Err(QueueError::TooMany { limit: RECORDS_MAX });
         }
         if record != *before {
-            // Only the first settings of a queue need room. An owner may pause a queue because the disk is full, and must be able to resume
-            // it then. So a pause, a drain and a resume need no room.
-            if sets && before.is_default() {
-                ledger.take_room(RECORD_BYTES)?;
+            // Only the first settings of a queue and the value of a target need room. An owner may pause a queue because the disk is full,
+            // and must be able to resume it then. So a pause, a drain and a resume need no room.
+            let first = if sets && before.is_default() { RECORD_BYTES } else { 0 };
+            let needed = first + growth(before.target.as_deref(), record.target.as_deref());
+            if needed > 0 {
+                ledger.take_room(needed)?;
             }
             self.set_record(ledger, now, &name, record);
         }
@@ -143,6 +152,7 @@ impl Dispatch {
             queue.bucket = rate.map(|rate| Bucket::holding(rate, tokens.unwrap_or(rate.burst), now.mono_ns));
         }
         self.pause_ends.set(name, wake_of(&record));
+        self.targets.set(name, record.target.as_ref());
         queue.record = Arc::clone(&record);
         if !record.is_default() {
             queue.used = true;
@@ -163,6 +173,7 @@ impl Dispatch {
             counts: queue.counts(now),
             settings: queue.record.settings.clone(),
             paused_until: queue.record.pause_end(now.wall),
+            target: queue.record.target.clone(),
             exists: queue.is_in_use(),
             first_ready: first_ready(residence, queue),
             waiting: queue.waiters.len(),

@@ -68,6 +68,7 @@ impl Engine {
                 Answer::AllSchedules(self.recurrence.list_all_schedules(&self.ledger, &list))
             }
             Command::ChangeJob(change) => Answer::ChangeJob(self.jobs.change(&mut self.ledger, now, change)),
+            Command::Targets(_) => Answer::Targets(self.dispatch.list_targets(&self.ledger)),
             Command::Jobs(_) => Answer::Jobs(self.jobs.list(&self.ledger)),
             Command::Wheel(_) => Answer::Wheel(Ok(Box::new(self.residence.view_of_wheel(now)))),
             Command::Queues(_) | Command::Queue(_) | Command::Stats(_) => {

@@ -189,6 +189,10 @@ fn rule_bytes(name: &RuleName, rule: Option<&Rule>) -> u64 {
             schedule_bytes(&id, record) + 10 * record.waiting.len() as u64
         }
         (_, Some(Rule::Job(value))) => (FIXED_BYTES + value.len()) as u64,
+        (_, Some(Rule::Queue(record))) => {
+            let target = record.target.as_ref().map_or(0, |target| target.value.len());
+            (FIXED_BYTES + target) as u64
+        }
         _ => FIXED_BYTES as u64,
     }
 }

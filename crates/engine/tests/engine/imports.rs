@@ -425,6 +425,7 @@ fn limits_hold_for_an_import_and_a_drain_does_not() {
         settings: QueueSettings { max_backlog: Some(2), ..QueueSettings::default() },
         paused_until: Some(Timestamp::MAX),
         draining: true,
+        target: None,
     };
     let change = QueueChange::Restore(record);
     let answer = world.ask(Command::ChangeQueue(ChangeQueue { queue: queue("q"), change }));

@@ -18,6 +18,7 @@ mod schedules;
 mod several;
 mod shards;
 mod states;
+mod targets;
 mod terms;
 mod timeline;
 mod twins;

@@ -135,6 +135,8 @@ pub(crate) fn queue_record(line: api::ExportQueue) -> Result<(QueueName, queue::
         settings: settings::settings(line.settings),
         paused_until: line.paused.then_some(until),
         draining: line.draining,
+        // A line has no target, because a target has secrets. The import keeps the target that the queue has.
+        target: None,
     };
     Ok((name, record))
 }

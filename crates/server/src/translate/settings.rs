@@ -80,7 +80,12 @@ pub(crate) fn change_refused(error: &queue::QueueError, queue: &QueueName) -> Pr
             Problem::bad_request(&api::BadRequest::body(format!("has {what}"), "leave it out for no limit"))
         }
         queue::QueueError::TooMany { limit } => {
-            Problem::too_many("queues with settings, a pause or a drain", *limit)
+            Problem::too_many("queues with settings, a pause, a drain or a target", *limit)
+        }
+        queue::QueueError::TooManyTargets { limit } => Problem::too_many("queues with a target", *limit),
+        queue::QueueError::TargetTooLong { limit } => {
+            let what = format!("has a target of more than {limit} bytes");
+            Problem::bad_request(&api::BadRequest::body(what, "make the target shorter"))
         }
         queue::QueueError::NotEmpty { live, dead, schedules } => {
             Problem::queue_not_empty(queue.as_str(), *live, *dead, *schedules)

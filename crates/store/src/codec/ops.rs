@@ -234,7 +234,7 @@ mod tests {
     use tickwheel_engine::{
         Backoff, Body, Cadence, CatchUp, Dead, Death, Epoch, Extra, Failed, Failure, Group, Moment, Overlap,
         QueueName, QueueRecord, QueueSettings, Rate, Retention, Retry, Schedule, ScheduleName,
-        ScheduleRecord, StoredLease, Tag, Tally, Terms, Timestamp,
+        ScheduleRecord, StoredLease, Tag, Tally, TargetRecord, Terms, Timestamp,
     };
 
     fn read_all(bytes: &[u8]) -> Result<Vec<Op>, DecodeError> {
@@ -315,10 +315,23 @@ mod tests {
             retry: Some(Retry { max_attempts: Some(3), backoff: None }),
             history: Some(Retention { keep_ms: 0, keys: u64::MAX }),
         };
-        let full = QueueRecord { settings, paused_until: Some(Timestamp::MAX), draining: true };
+        let target = |value: &[u8], retry| Some(Arc::new(TargetRecord { value: value.into(), retry }));
+        let retry = Some(Retry { max_attempts: None, backoff: None });
+        let full = QueueRecord {
+            settings,
+            paused_until: Some(Timestamp::MAX),
+            draining: true,
+            target: target(b"{}", retry),
+        };
+        let pushed = QueueRecord { target: target(&[0xff; 300], None), ..QueueRecord::default() };
         let held = QueueRecord { paused_until: Some(at(7)), ..QueueRecord::default() };
         let rule = |record| Some(Arc::new(Rule::Queue(record)));
-        let mut rules = vec![(name("a"), rule(full)), (name("b/c"), None), (name("d"), rule(held))];
+        let mut rules = vec![
+            (name("a"), rule(full)),
+            (name("b/c"), None),
+            (name("d"), rule(held)),
+            (name("e"), rule(pushed)),
+        ];
         for (index, record) in schedules().into_iter().enumerate() {
             let of = ScheduleName::new(&format!("Ü {index}")).expect("a name");
             let queue = QueueName::new("d").expect("a queue name");

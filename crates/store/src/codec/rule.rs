@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tickwheel_engine::{
-    QueueRecord, QueueSettings, Rate, Retention, Rule, RuleEffect, RuleName, ScheduleName,
+    QueueRecord, QueueSettings, Rate, Retention, Rule, RuleEffect, RuleName, ScheduleName, TargetRecord,
 };
 
 use super::extra::{put_retry, retry};
@@ -32,6 +32,7 @@ mod tag {
     pub(super) const HISTORY: u8 = 7;
     pub(super) const PAUSED_UNTIL: u8 = 8;
     pub(super) const DRAINING: u8 = 9;
+    pub(super) const TARGET: u8 = 10;
 }
 
 /// Appends the kind of a rule, 1 if the rule exists or 0 if it was removed, the name of the rule, and the content of an existing rule.
@@ -61,7 +62,7 @@ pub(super) fn put_rule(out: &mut Vec<u8>, name: &RuleName, rule: Option<&Rule>) 
 }
 
 fn put_queue(out: &mut Vec<u8>, record: &QueueRecord) {
-    let QueueRecord { settings, paused_until, draining } = record;
+    let QueueRecord { settings, paused_until, draining, target } = record;
     let QueueSettings {
         max_in_flight,
         max_in_flight_per_group,
@@ -85,6 +86,16 @@ fn put_queue(out: &mut Vec<u8>, record: &QueueRecord) {
     put_member(out, tag::PAUSED_UNTIL, *paused_until, put_timestamp);
     if *draining {
         out.push(tag::DRAINING);
+    }
+    put_member(out, tag::TARGET, target.as_deref(), put_target);
+}
+
+/// Appends the value of a target, 1 if the target has a retry policy or 0 if it has none, and the policy.
+fn put_target(out: &mut Vec<u8>, TargetRecord { value, retry }: &TargetRecord) {
+    put_bytes(out, value);
+    out.push(u8::from(retry.is_some()));
+    if let Some(retry) = retry {
+        put_retry(out, *retry);
     }
 }
 
@@ -146,8 +157,19 @@ fn read_queue(reader: &mut Reader<'_>) -> Result<QueueRecord, DecodeError> {
             }
             tag::PAUSED_UNTIL => record.paused_until = Some(timestamp(reader)?),
             tag::DRAINING => record.draining = true,
+            tag::TARGET => record.target = Some(Arc::new(read_target(reader)?)),
             _ => return Err(reader.error("a member of a later format")),
         }
     }
     Ok(record)
+}
+
+fn read_target(reader: &mut Reader<'_>) -> Result<TargetRecord, DecodeError> {
+    let value = reader.bytes()?.into();
+    let retry = match reader.u8()? {
+        0 => None,
+        1 => Some(retry(reader)?),
+        _ => return Err(reader.error("neither a retry policy nor none")),
+    };
+    Ok(TargetRecord { value, retry })
 }

@@ -9,8 +9,8 @@ use crate::table::Table;
 use tickwheel_engine::{
     Acquired, Batch, Body, Dead, Death, DueHistogram, DueKey, Ended, EngineState, Epoch, Filter, Found, Grid,
     Key, LeaseNo, Outcome, Ownership, PRIORITY_DEFAULT, Page, Population, QueueName, QueueRecord,
-    QueueSettings, Reply, Request, RequestId, Rule, RuleEffect, RuleName, Seq, ShardId, ShardStore,
-    StoredLease, Task, TaskEffect, Timestamp, Wanted,
+    QueueSettings, Reply, Request, RequestId, Retry, Rule, RuleEffect, RuleName, Seq, ShardId, ShardStore,
+    StoredLease, TargetRecord, Task, TaskEffect, Timestamp, Wanted,
 };
 
 /// The settings of a store under test.
@@ -666,6 +666,15 @@ pub fn sample_rule(queue: &str, max_in_flight: u64) -> RuleEffect {
     (RuleName::Queue(queue_name(queue)), Some(Arc::new(Rule::Queue(record))))
 }
 
+/// Returns the effect that sets a rule: this queue has a target with a value of this many bytes.
+#[must_use]
+pub fn sample_target(queue: &str, bytes: usize) -> RuleEffect {
+    let retry = Some(Retry { max_attempts: Some(16), backoff: None });
+    let target = Some(Arc::new(TargetRecord { value: vec![7; bytes].into(), retry }));
+    let record = QueueRecord { target, ..QueueRecord::default() };
+    (RuleName::Queue(queue_name(queue)), Some(Arc::new(Rule::Queue(record))))
+}
+
 /// Returns the effect that sets a rule: the job `id` has this value.
 #[must_use]
 pub fn sample_job(id: u64, value: &[u8]) -> RuleEffect {
@@ -682,7 +691,7 @@ fn the_last_rule_of_a_name_stands<S: ShardStore>(mut owner: Owner<S>) {
     let ownership = owner.acquired.ownership;
     assert_eq!(owner.acquired.page.rules, []);
     let gone = (RuleName::Queue(queue_name("b")), None);
-    let (a, b, c) = (sample_rule("a", 1), sample_rule("b", 2), sample_rule("c/d", 3));
+    let (a, b, c) = (sample_rule("a", 1), sample_rule("b", 2), sample_target("c/d", 60_000));
     let job = sample_job(u64::MAX, b"page 2");
     let first = vec![c.clone(), b, sample_job(u64::MAX, b"page 1"), sample_job(7, b"")];
     for rules in

@@ -48,11 +48,18 @@ pub(super) fn of(store: &mut Store) -> String {
     }
     for (name, rule) in store.rules() {
         match (name, &**rule) {
-            (RuleName::Queue(queue), Rule::Queue(QueueRecord { settings, paused_until, draining })) => {
+            (
+                RuleName::Queue(queue),
+                Rule::Queue(QueueRecord { settings, paused_until, draining, target }),
+            ) => {
                 line(&mut text, "rule", queue.as_str());
                 line(&mut text, "  settings", format!("{settings:?}"));
                 line(&mut text, "  paused_until", format!("{:?}", paused_until.map(Timestamp::as_ms)));
                 line(&mut text, "  draining", draining);
+                if let Some(target) = target {
+                    line(&mut text, "  target", target.value.escape_ascii());
+                    line(&mut text, "  its retry", format!("{:?}", target.retry));
+                }
             }
             (RuleName::Schedule(queue, name), Rule::Schedule(record)) => {
                 line(&mut text, "schedule", format!("{queue} {name}"));

@@ -47,7 +47,7 @@ fn every_setting() -> RuleEffect {
         history: Some(Retention { keep_ms: 3_600_000, keys: 500 }),
     };
     let paused_until = Timestamp::from_ms(START_MS + DAY_MS);
-    let record = QueueRecord { settings, paused_until, draining: true };
+    let record = QueueRecord { settings, paused_until, draining: true, target: None };
     (RuleName::Queue(queue("settings/all")), Some(Arc::new(Rule::Queue(record))))
 }
 
