@@ -24,6 +24,8 @@ choice! {
         Buried = "buried",
         /// The connection of the worker closed.
         WorkerGone = "worker_gone",
+        /// The target of the queue will never take the task.
+        Undeliverable = "undeliverable",
         /// An instant of the timeline; among the events, one whose work is done.
         Moment = "moment",
         /// The task is due.

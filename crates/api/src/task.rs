@@ -112,6 +112,8 @@ choice! {
         Buried = "buried",
         /// The connection of the worker closed.
         WorkerGone = "worker_gone",
+        /// The target of the queue will never take the task.
+        Undeliverable = "undeliverable",
     }
 }
 
@@ -124,6 +126,12 @@ choice! {
         Expired = "expired",
         /// A worker buried the task. The server does not remove it after a time.
         Buried = "buried",
+        /// The target of the queue refused the task for good.
+        Refused = "refused",
+        /// The template of the queue's target could not be filled with the values of the task.
+        Template = "template",
+        /// The payload was larger than the queue's target takes.
+        TooLarge = "too_large",
     }
 }
 

@@ -77,7 +77,7 @@ fn tally() -> impl Strategy<Value = TallyBody> {
 }
 
 fn death() -> impl Strategy<Value = ExportDeath> {
-    let reasons = vec![DeathReason::MaxAttempts, DeathReason::Expired, DeathReason::Buried];
+    let reasons = DeathReason::ALL.to_vec();
     (instant(), prop::sample::select(reasons), any::<bool>())
         .prop_map(|(at_ms, reason, keyless)| ExportDeath { death: DeathBody { at_ms, reason }, keyless })
 }

@@ -69,6 +69,9 @@ enum Reason {
     MaxAttempts,
     Expired,
     Buried,
+    Refused,
+    Template,
+    TooLarge,
 }
 
 impl Filter {
@@ -121,6 +124,9 @@ impl OfDead {
             Reason::MaxAttempts => DeathReason::MaxAttempts,
             Reason::Expired => DeathReason::Expired,
             Reason::Buried => DeathReason::Buried,
+            Reason::Refused => DeathReason::Refused,
+            Reason::Template => DeathReason::Template,
+            Reason::TooLarge => DeathReason::TooLarge,
         });
         TaskFilter { reason, failure: self.failure, group_id: self.group_id, ..filter }
     }

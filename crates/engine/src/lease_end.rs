@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use crate::task::Failed;
+use crate::task::{Death, Failed};
 use crate::time::Timestamp;
 
 /// How a lease ended without an ack, and what happens to its task next.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct LeaseEnd {
     pub(crate) how: Failed,
+    /// Why the task is given up at once. `None`: the task is tried again, unless its retry policy or its expiry gives it up.
+    pub(crate) death: Option<Death>,
     /// When the task is due again, unless the task is given up.
     pub(crate) again: Retrying,
     /// The new priority of the task. `None`: the priority stays.
@@ -32,5 +34,5 @@ pub(crate) enum Retrying {
 impl LeaseEnd {
     /// The end of a lease that ran out.
     pub(crate) const EXPIRED: Self =
-        Self { how: Failed::LeaseEnded, again: Retrying::AtOnce, priority: None, reason: None };
+        Self { how: Failed::LeaseEnded, death: None, again: Retrying::AtOnce, priority: None, reason: None };
 }

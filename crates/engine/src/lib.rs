@@ -48,7 +48,7 @@ pub use calls::{
     ListLeases, ListQueues, ListSchedules, ListTargets, Nack, NackError, NackHow, OnLease, Patch, PatchError,
     Payload, Present, Put, PutError, PutMode, PutSchedule, QUEUES_PAGE_MAX, QueueChange, QueueError, Redrive,
     RedriveError, SCHEDULES_PAGE_MAX, ScheduleError, ScheduleView, State, Stats, Stored, StoredSchedule,
-    TRACE_BYTES_MAX, TaskFilter, TaskPage, TaskView, TokenAnswer, Unavailable, WhichQueues,
+    TRACE_BYTES_MAX, TaskFilter, TaskPage, TaskView, TokenAnswer, Unavailable, Undeliverable, WhichQueues,
 };
 pub use config::EngineConfig;
 pub use cursor::{LeaseCursor, TaskCursor};

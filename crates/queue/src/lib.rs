@@ -61,7 +61,7 @@ pub use tickwheel_engine::{
     SCHEDULES_PAGE_MAX, SHARDS_MAX, Schedule, ScheduleError, ScheduleName, ScheduleRecord, ScheduleView, Seq,
     ShardId, State, Stats, Stored, StoredSchedule, TARGET_BYTES_MAX, TARGETS_MAX, TRACE_BYTES_MAX, Tag,
     Tally, TargetRecord, TaskCursor, TaskFilter, TaskPage, TaskView, Terms, Timestamp, Token, TokenAnswer,
-    Unavailable, WheelView, WhichQueues, occurrence_key,
+    Unavailable, Undeliverable, WheelView, WhichQueues, occurrence_key,
 };
 pub use tickwheel_store::doctor;
 pub use tickwheel_store::{

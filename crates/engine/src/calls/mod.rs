@@ -48,5 +48,5 @@ pub use schedules::{
 };
 pub use stats::{GetStats, GetWheel, Stats};
 pub use task_view::{State, TaskView};
-pub use tokens::{Ack, Extend, Nack, NackError, NackHow, TokenAnswer};
+pub use tokens::{Ack, Extend, Nack, NackError, NackHow, TokenAnswer, Undeliverable};
 pub use unavailable::Unavailable;

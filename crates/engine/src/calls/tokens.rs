@@ -46,6 +46,20 @@ pub enum NackHow {
     Gone,
     /// The worker gives the task up: it is dead until a caller redrives or cancels it.
     Buried,
+    /// The task cannot be delivered to its target: it is dead at once, for this reason, and is forgotten like a task whose attempts are used
+    /// up.
+    Undeliverable(Undeliverable),
+}
+
+/// Why a task can never be delivered to the target of its queue, so that no further attempt makes sense.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Undeliverable {
+    /// The target refused the task for good.
+    Refused,
+    /// The template of the target cannot be filled with the values of the task.
+    Template,
+    /// The payload of the task is larger than the target takes.
+    TooLarge,
 }
 
 /// Gives running leases a new end, counted from now.
@@ -86,6 +100,12 @@ impl Nack {
     #[must_use]
     pub fn buried(self) -> Self {
         Self { how: NackHow::Buried, ..self }
+    }
+
+    /// Makes the nack give the tasks up, because their target will never take them.
+    #[must_use]
+    pub fn undeliverable(self, why: Undeliverable) -> Self {
+        Self { how: NackHow::Undeliverable(why), ..self }
     }
 
     /// Makes the tasks due again after this time, rounded up to a whole millisecond.

@@ -146,7 +146,9 @@ impl Tally {
             Failed::Nacked => &mut self.nacks,
             Failed::LeaseEnded => &mut self.expiries,
             Failed::Buried => &mut self.burials,
-            Failed::Revoked | Failed::Gone => return,
+            // A task that its target will never take gets no count of its own: `Dead` says why the task died, and a burial is what a client
+            // of beanstalkd asked for.
+            Failed::Revoked | Failed::Gone | Failed::Undeliverable => return,
         };
         *of_them = of_them.saturating_add(1);
     }
@@ -228,6 +230,8 @@ pub enum Failed {
     Buried,
     /// The worker went away, for example because its connection closed.
     Gone,
+    /// The target of the queue will never take the task. The death of the task says why.
+    Undeliverable,
 }
 
 /// When and why a task was given up.
@@ -252,6 +256,12 @@ pub enum Death {
     Expired,
     /// A worker gave the task up. The task is kept until a caller redrives or cancels it, without a limit of time.
     Buried,
+    /// The target of the queue refused the task for good.
+    Refused,
+    /// The template of the queue's target could not be filled with the values of the task.
+    Template,
+    /// The payload was larger than the queue's target takes.
+    TooLarge,
 }
 
 /// The first instant that stands for "never forgotten", a thousand years after the Unix epoch. Tasks that workers gave up get instants

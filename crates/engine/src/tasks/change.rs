@@ -127,7 +127,9 @@ impl Tasks<'_> {
     /// Returns when a task is forgotten that is given up at `now`. For a buried task, also notes the returned instant as used.
     pub(crate) fn forgotten_at(&mut self, now: Now, why: Death) -> Timestamp {
         match why {
-            Death::MaxAttempts | Death::Expired => now.wall.saturating_plus_ms(self.config.dead_ms),
+            Death::MaxAttempts | Death::Expired | Death::Refused | Death::Template | Death::TooLarge => {
+                now.wall.saturating_plus_ms(self.config.dead_ms)
+            }
             // A buried task is never forgotten. Each buried task gets a later instant than the ones before it, even if both were buried in
             // one millisecond or the clock has stepped back.
             Death::Buried => self.residence.next_buried(now),

@@ -27,7 +27,7 @@ impl Tasks<'_> {
         let attempts = task.attempts.saturating_add(1);
         let retry = self.dispatch.retry_of(task);
         let death = match task.expire_at() {
-            _ if lease_end.how == Failed::Buried => Some(Death::Buried),
+            _ if lease_end.death.is_some() => lease_end.death,
             _ if retry.max_attempts.is_some_and(|max| attempts >= max) => Some(Death::MaxAttempts),
             Some(at) if at <= self.now.wall => Some(Death::Expired),
             _ => None,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::calls::{Due, Nack, NackError, NackHow, TokenAnswer, Unavailable};
+use crate::calls::{Due, Nack, NackError, NackHow, TokenAnswer, Unavailable, Undeliverable};
 use crate::dispatch::{BegunLease, Holder};
 use crate::figures::Event;
 use crate::input::CallId;
@@ -11,7 +11,7 @@ use crate::reads::{TokenCall, Verb};
 use crate::residence::At;
 use crate::seam::Found;
 use crate::slot::Slot;
-use crate::task::{Failed, LeaseNo, Outcome};
+use crate::task::{Death, Failed, LeaseNo, Outcome};
 use crate::tasks::Tasks;
 use crate::time::Timestamp;
 
@@ -24,6 +24,7 @@ impl Tasks<'_> {
         let (how, again) = match (nack.how, nack.delay_ms) {
             (NackHow::Gone, _) => (Failed::Gone, Retrying::AtOnce),
             (NackHow::Buried, _) => (Failed::Buried, Retrying::AtOnce),
+            (NackHow::Undeliverable(_), _) => (Failed::Undeliverable, Retrying::AtOnce),
             (NackHow::Returned, None) => (Failed::Nacked, Retrying::ByPolicy),
             (NackHow::Returned, Some(0)) => (Failed::Nacked, Retrying::AtOnce),
             (NackHow::Returned, Some(ms)) => {
@@ -31,8 +32,15 @@ impl Tasks<'_> {
                 (Failed::Nacked, Retrying::At(self.instant(Due::After { ms }).ok_or(too_far)?))
             }
         };
+        let death = match nack.how {
+            NackHow::Returned | NackHow::Gone => None,
+            NackHow::Buried => Some(Death::Buried),
+            NackHow::Undeliverable(Undeliverable::Refused) => Some(Death::Refused),
+            NackHow::Undeliverable(Undeliverable::Template) => Some(Death::Template),
+            NackHow::Undeliverable(Undeliverable::TooLarge) => Some(Death::TooLarge),
+        };
         let reason = nack.reason.clone();
-        Ok(Verb::Nack(LeaseEnd { how, again, priority: nack.priority, reason }))
+        Ok(Verb::Nack(LeaseEnd { how, death, again, priority: nack.priority, reason }))
     }
 
     pub(crate) fn decide_token(&mut self, slot: Slot, no: LeaseNo, call: &TokenCall) -> TokenAnswer {

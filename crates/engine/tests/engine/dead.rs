@@ -389,3 +389,56 @@ fn the_due_time_of_a_dead_task_is_the_one_it_had() {
     fail(&mut world, None);
     assert_eq!(world.get("a").expect("shown").due_at, ms(0));
 }
+
+#[test]
+fn a_task_that_its_target_will_never_take_is_dead_at_once_for_that_reason() {
+    let table = [
+        (Undeliverable::Refused, Death::Refused),
+        (Undeliverable::Template, Death::Template),
+        (Undeliverable::TooLarge, Death::TooLarge),
+    ];
+    for (why, death) in table {
+        let mut world = World::new();
+        world.put(put("a", tried(9, None))).expect("taken");
+        let leased = world.lease(1, 1_000);
+        let nack = Nack {
+            delay_ms: Some(5_000),
+            priority: Some(3),
+            reason: Some("http 422".into()),
+            ..Nack::new(&queue("q"), [leased[0].token]).undeliverable(why)
+        };
+        let at = world.now.wall;
+        assert_eq!(world.ask(Command::Nack(nack)), Answer::Nack(Ok(vec![TokenAnswer::Nacked])));
+        let mut world = world.crash();
+        let task = world.get("a").expect("it is shown");
+        let dead = task.extra.dead.expect("it is dead");
+        assert_eq!((task.state, task.attempt, task.priority), (State::Dead, 1, 3));
+        assert_eq!((dead.why, dead.at, dead.due_at), (death, at, task.put_at));
+        let failure = &task.extra.failures[0];
+        assert_eq!((failure.how, failure.reason.as_deref()), (Failed::Undeliverable, Some("http 422")));
+        let Tally { leases, nacks, burials, expiries, .. } = task.extra.tally;
+        assert_eq!((leases, nacks, burials, expiries), (1, 0, 0, 0));
+        let list = List {
+            filter: TaskFilter { state: Some(State::Dead), why: Some(death), ..TaskFilter::default() },
+            ..List::new(&queue("q"))
+        };
+        let Answer::List(Ok(page)) = world.ask(Command::List(list)) else { panic!("another answer") };
+        assert_eq!(page.tasks.len(), 1);
+        redrive(&mut world, task.id).expect("live again");
+        assert_eq!(world.lease(1, 1_000)[0].attempt, 1);
+    }
+}
+
+/// A buried task is kept for ever; a task that a target refused is forgotten, as one whose attempts are used up.
+#[test]
+fn a_task_that_its_target_refused_is_forgotten_in_the_end() {
+    let mut world = World::new();
+    world.put_in("a", 0);
+    let leased = world.lease(1, 1_000);
+    let nack = Nack::new(&queue("q"), [leased[0].token]).undeliverable(Undeliverable::Refused);
+    world.ask(Command::Nack(nack));
+    world.pass_ms(EngineConfig::default().dead_ms - 1);
+    assert_eq!(world.get("a").expect("it is shown").state, State::Dead);
+    world.pass_ms(1);
+    assert_eq!(world.get("a"), Err(GetError::NotFound));
+}

@@ -214,7 +214,9 @@ fn step(mut twins: Twins, draw: &mut Draw) -> Twins {
             let Some((queue, token)) = twins.token(draw) else { return twins };
             let tokens = vec![token];
             let delay_ms = draw.pick(&[None, Some(0), Some(700), Some(90_000)]);
-            let how = draw.pick(&[NackHow::Returned, NackHow::Returned, NackHow::Gone, NackHow::Buried]);
+            let too_large = NackHow::Undeliverable(Undeliverable::TooLarge);
+            let how =
+                draw.pick(&[NackHow::Returned, NackHow::Returned, NackHow::Gone, NackHow::Buried, too_large]);
             let priority = (draw.below(3) == 0).then(|| draw.priority());
             let command = match draw.below(6) {
                 0..3 => Command::Ack(Ack { queue, tokens }),

@@ -30,6 +30,13 @@ fn why_dead(task: &TaskView, dead: &Dead) -> String {
         }
         Death::Expired => format!("The task is dead: it expired at {at}, before a worker had acked it."),
         Death::Buried => format!("The task is dead: a worker buried it at {at}."),
+        Death::Refused => format!("The task is dead: the target of the queue refused it for good at {at}."),
+        Death::Template => format!(
+            "The task is dead: at {at} the template of the queue's target could not be filled with its values."
+        ),
+        Death::TooLarge => {
+            format!("The task is dead: at {at} its payload was larger than the target of the queue takes.")
+        }
     }
 }
 
@@ -226,6 +233,10 @@ mod tests {
             "The task is dead: it expired at 2030-01-01T00:00:00.000Z, before a worker had acked it."
         );
         assert_eq!(told(Death::Buried), "The task is dead: a worker buried it at 2030-01-01T00:00:00.000Z.");
+        assert_eq!(
+            told(Death::Refused),
+            "The task is dead: the target of the queue refused it for good at 2030-01-01T00:00:00.000Z."
+        );
     }
 
     #[test]

@@ -53,6 +53,9 @@ fn past(task: &TaskView, is_changed: bool, earlier: u32) -> Vec<StoryEvent> {
             Death::MaxAttempts => "max_attempts",
             Death::Expired => "expired",
             Death::Buried => "buried",
+            Death::Refused => "refused",
+            Death::Template => "template",
+            Death::TooLarge => "too_large",
         };
         events.push(StoryEvent { reason: Some(why.to_owned()), ..event(StoryWord::Dead, Some(dead.at)) });
     }
@@ -66,6 +69,7 @@ fn failed(failure: &Failure) -> StoryEvent {
         Failed::Revoked => StoryWord::Revoked,
         Failed::Buried => StoryWord::Buried,
         Failed::Gone => StoryWord::WorkerGone,
+        Failed::Undeliverable => StoryWord::Undeliverable,
     };
     let reason = failure.reason.as_deref().map(str::to_owned);
     StoryEvent { attempt: Some(failure.attempt), reason, ..event(what, Some(failure.at)) }

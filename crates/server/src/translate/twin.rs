@@ -46,8 +46,8 @@ macro_rules! twins {
 
 twins! {
     queue::State = api::TaskState { Scheduled, Ready, Leased, Dead }
-    queue::Failed = api::FailureKind { Nacked, LeaseEnded, Revoked, Buried, Gone = WorkerGone }
-    queue::Death = api::DeathReason { MaxAttempts, Expired, Buried }
+    queue::Failed = api::FailureKind { Nacked, LeaseEnded, Revoked, Buried, Gone = WorkerGone, Undeliverable }
+    queue::Death = api::DeathReason { MaxAttempts, Expired, Buried, Refused, Template, TooLarge }
     queue::TokenAnswer = api::TokenResult { Acked, Nacked, Extended, Expired, Revoked }
     queue::CatchUp = api::CatchUp { Skip, Once, All }
     queue::Overlap = api::Overlap { Skip, Queue, Allow }

@@ -78,6 +78,7 @@ pub(super) fn put_extra(out: &mut Vec<u8>, extra: &Extra) {
             Failed::Revoked => 2,
             Failed::Buried => 3,
             Failed::Gone => 4,
+            Failed::Undeliverable => 5,
         };
         out.push(how << 1 | u8::from(reason.is_some()));
         if let Some(reason) = reason {
@@ -92,6 +93,9 @@ pub(super) fn put_extra(out: &mut Vec<u8>, extra: &Extra) {
             Death::MaxAttempts => 0,
             Death::Expired => 1,
             Death::Buried => 2,
+            Death::Refused => 3,
+            Death::Template => 4,
+            Death::TooLarge => 5,
         };
         out.push(why << 1 | u8::from(*keyless));
     }
@@ -177,6 +181,7 @@ fn failure(reader: &mut Reader<'_>) -> Result<Failure, DecodeError> {
         2 => Failed::Revoked,
         3 => Failed::Buried,
         4 => Failed::Gone,
+        5 => Failed::Undeliverable,
         _ => return Err(reader.error("a failure of a later format")),
     };
     let reason = if has_reason { Some(reader.str()?.into()) } else { None };
@@ -190,6 +195,9 @@ fn dead(reader: &mut Reader<'_>) -> Result<Dead, DecodeError> {
         0 => Death::MaxAttempts,
         1 => Death::Expired,
         2 => Death::Buried,
+        3 => Death::Refused,
+        4 => Death::Template,
+        5 => Death::TooLarge,
         _ => return Err(reader.error("a death of a later format")),
     };
     Ok(Dead { at, due_at, why, keyless })

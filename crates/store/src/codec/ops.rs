@@ -278,6 +278,7 @@ mod tests {
                 Failure { at: at(7), attempt: 3, how: Failed::Revoked, reason: Some("".into()) },
                 Failure { at: at(7), attempt: 4, how: Failed::Buried, reason: None },
                 Failure { at: at(7), attempt: 5, how: Failed::Gone, reason: None },
+                Failure { at: at(7), attempt: 6, how: Failed::Undeliverable, reason: Some("413".into()) },
             ],
             dead: Some(Dead { at: at(8), due_at: at(4), why: Death::Buried, keyless: true }),
             trace: Some("00-ab".into()),
@@ -435,6 +436,31 @@ mod tests {
         let split: Vec<Op> = split_ops(&bytes, &mut names).map(|found| found.op.expect("a record")).collect();
         assert_eq!(split, ops, "a salvage reads them one by one");
         assert_eq!(read_all(&bytes), Ok(ops));
+    }
+
+    /// Files have the numbers, so each death keeps its own for ever.
+    #[test]
+    fn each_death_has_its_number() {
+        let deaths = [
+            Death::MaxAttempts,
+            Death::Expired,
+            Death::Buried,
+            Death::Refused,
+            Death::Template,
+            Death::TooLarge,
+        ];
+        for (number, why) in deaths.into_iter().enumerate() {
+            let mut task = crate::conformance::sample_task(7, 300, "q", "k", 0);
+            task.body = Arc::default();
+            task.extra_mut().dead = Some(Dead { at: at(8), due_at: at(4), why, keyless: true });
+            let mut bytes = Vec::new();
+            put_stored(&mut bytes, &task, true);
+            assert!(
+                bytes.ends_with(&[number as u8 * 2 + 1, 18, 0]),
+                "{why:?}: an empty payload comes behind it"
+            );
+            assert_eq!(read_all(&bytes), Ok(vec![Op::Stored(task)]));
+        }
     }
 
     #[test]
