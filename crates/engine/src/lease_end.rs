@@ -25,8 +25,8 @@ pub(crate) enum Retrying {
     /// At once, in its old place in the line.
     AtOnce,
     /// As the retry policy for the task says: the task's own, else that of its queue's settings, else that of its queue's target, else the
-    /// default.
-    ByPolicy,
+    /// default. But no sooner than this (ms).
+    ByPolicy { at_least_ms: u64 },
     /// At this instant.
     At(Timestamp),
 }

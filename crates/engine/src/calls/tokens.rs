@@ -30,6 +30,9 @@ pub struct Nack {
     /// policy of the task, or else of its queue, says; without a policy the task is ready at once. The delay is ignored if `how` says that
     /// the worker is gone (the task is ready at once) or gives the task up.
     pub delay_ms: Option<u64>,
+    /// The least time until the tasks are due again (ms), if `delay_ms` is `None`: the tasks wait as the retry policy says, but at least this
+    /// long; without a policy, this long. Ignored if `delay_ms` names a time, or if `how` makes `delay_ms` be ignored.
+    pub at_least_ms: Option<u64>,
     /// The new priority of the tasks; `None`: the priority stays.
     pub priority: Option<u32>,
     /// The reason of the failure, for users that look at the task later.
@@ -91,6 +94,7 @@ impl Nack {
             tokens: tokens.into_iter().collect(),
             how: NackHow::Returned,
             delay_ms: None,
+            at_least_ms: None,
             priority: None,
             reason: None,
         }
@@ -106,6 +110,12 @@ impl Nack {
     #[must_use]
     pub fn undeliverable(self, why: Undeliverable) -> Self {
         Self { how: NackHow::Undeliverable(why), ..self }
+    }
+
+    /// Makes the tasks wait at least this long, rounded up to a whole millisecond, where their retry policy says a shorter time or none.
+    #[must_use]
+    pub fn at_least(self, wait: Duration) -> Self {
+        Self { at_least_ms: Some(ms_up(wait)), ..self }
     }
 
     /// Makes the tasks due again after this time, rounded up to a whole millisecond.

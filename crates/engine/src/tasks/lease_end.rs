@@ -65,9 +65,10 @@ impl Tasks<'_> {
     fn due_again(&self, task: &Task, attempts: u32, again: Retrying) -> Option<Timestamp> {
         let due_at = match again {
             Retrying::AtOnce => return None,
-            Retrying::ByPolicy => {
-                let backoff = self.dispatch.retry_of(task).backoff?;
-                let wait_ms = backoff.wait_ms(attempts, self.chance(task)).min(self.config.farthest_ms);
+            Retrying::ByPolicy { at_least_ms } => {
+                let backoff = self.dispatch.retry_of(task).backoff;
+                let wait_ms = backoff.map_or(0, |backoff| backoff.wait_ms(attempts, self.chance(task)));
+                let wait_ms = wait_ms.max(at_least_ms).min(self.config.farthest_ms);
                 self.instant(Due::After { ms: Some(wait_ms).filter(|&ms| ms > 0)? })?
             }
             Retrying::At(due_at) => due_at,

@@ -19,18 +19,25 @@ impl Tasks<'_> {
     /// Translates a nack into the verb that ends its leases.
     ///
     /// # Errors
-    /// [`NackError::TooFar`]: the delay is longer than the limit.
+    /// [`NackError::TooFar`]: the delay, or the least wait, is longer than the limit.
     pub(crate) fn nack(&self, nack: &Nack) -> Result<Verb, NackError> {
+        let instant = |ms| {
+            let too_far = NackError::TooFar { limit_ms: self.config.farthest_ms };
+            self.instant(Due::After { ms }).ok_or(too_far)
+        };
         let (how, again) = match (nack.how, nack.delay_ms) {
             (NackHow::Gone, _) => (Failed::Gone, Retrying::AtOnce),
             (NackHow::Buried, _) => (Failed::Buried, Retrying::AtOnce),
             (NackHow::Undeliverable(_), _) => (Failed::Undeliverable, Retrying::AtOnce),
-            (NackHow::Returned, None) => (Failed::Nacked, Retrying::ByPolicy),
-            (NackHow::Returned, Some(0)) => (Failed::Nacked, Retrying::AtOnce),
-            (NackHow::Returned, Some(ms)) => {
-                let too_far = NackError::TooFar { limit_ms: self.config.farthest_ms };
-                (Failed::Nacked, Retrying::At(self.instant(Due::After { ms }).ok_or(too_far)?))
+            (NackHow::Returned, None) => {
+                let at_least_ms = nack.at_least_ms.unwrap_or(0);
+                if at_least_ms > 0 {
+                    instant(at_least_ms)?;
+                }
+                (Failed::Nacked, Retrying::ByPolicy { at_least_ms })
             }
+            (NackHow::Returned, Some(0)) => (Failed::Nacked, Retrying::AtOnce),
+            (NackHow::Returned, Some(ms)) => (Failed::Nacked, Retrying::At(instant(ms)?)),
         };
         let death = match nack.how {
             NackHow::Returned | NackHow::Gone => None,

@@ -442,3 +442,49 @@ fn a_task_that_its_target_refused_is_forgotten_in_the_end() {
     world.pass_ms(1);
     assert_eq!(world.get("a"), Err(GetError::NotFound));
 }
+
+#[test]
+fn a_nack_with_a_floor_waits_as_the_policy_says_but_at_least_so_much() {
+    let waits = |base_ms| Some(Backoff { doubles: false, base_ms, max_ms: 10_000, jitter_percent: 0 });
+    // The back-off of the policy, the delay and the floor of the nack; then the wait, or `None` if the task is ready at once.
+    let table = [
+        (waits(700), None, None, Some(700)),
+        (waits(700), None, Some(500), Some(700)),
+        (waits(700), None, Some(900), Some(900)),
+        (waits(700), Some(200), Some(900), Some(200)),
+        (waits(700), Some(0), Some(900), None),
+        (None, None, Some(900), Some(900)),
+        (None, None, Some(0), None),
+        (None, None, None, None),
+    ];
+    for (backoff, delay_ms, at_least_ms, expected) in table {
+        let mut world = World::new();
+        world.put(put("a", tried(9, backoff))).expect("taken");
+        let leased = world.lease(1, 1_000);
+        let nack = Nack { delay_ms, at_least_ms, ..Nack::new(&queue("q"), [leased[0].token]) };
+        assert_eq!(world.ask(Command::Nack(nack)), Answer::Nack(Ok(vec![TokenAnswer::Nacked])));
+        let task = world.get("a").expect("it is shown");
+        let waited = (task.state == State::Scheduled).then(|| task.due_at.ms_since(ms(0)));
+        assert_eq!(waited, expected, "{backoff:?} {delay_ms:?} {at_least_ms:?}");
+        assert_eq!(task.extra.tally.delay_ms, Some(expected.unwrap_or(0)));
+    }
+}
+
+#[test]
+fn a_floor_beyond_the_farthest_due_time_is_refused_and_one_beyond_the_expiry_is_cut() {
+    let mut world = World::new();
+    world.put(put("a", expiring(5_000))).expect("taken");
+    let leased = world.lease(1, 1_000);
+    let nack =
+        |at_least_ms| Nack { at_least_ms: Some(at_least_ms), ..Nack::new(&queue("q"), [leased[0].token]) };
+    let limit_ms = EngineConfig::default().farthest_ms;
+    for ms in [limit_ms + 2, u64::MAX] {
+        let refused = Answer::Nack(Err(NackError::TooFar { limit_ms }));
+        assert_eq!(world.ask(Command::Nack(nack(ms))), refused);
+    }
+    let gone = Nack { how: NackHow::Gone, ..nack(u64::MAX) };
+    assert_eq!(world.get("a").expect("it is shown").state, State::Leased);
+    assert_eq!(world.ask(Command::Nack(nack(limit_ms))), Answer::Nack(Ok(vec![TokenAnswer::Nacked])));
+    assert_eq!(world.get("a").expect("it is shown").due_at, ms(5_000));
+    assert_eq!(world.ask(Command::Nack(gone)), Answer::Nack(Ok(vec![TokenAnswer::Expired])), "it is ignored");
+}
