@@ -15,7 +15,10 @@ mod records;
 mod targets;
 mod wake_ups;
 
+use core::hash::Hasher;
 use std::collections::BTreeSet;
+
+use siphasher::sip::SipHasher13;
 
 pub(crate) use self::deliver::{Delivery, Taking};
 pub(crate) use self::leases::{BegunLease, Holder, Leases};
@@ -159,8 +162,34 @@ impl Dispatch {
         self.leases.next()
     }
 
+    /// Returns the instance number of the shard, which follows from the secret.
+    pub(crate) fn instance(&self) -> u32 {
+        instance_of(&self.secret)
+    }
+
     /// Returns the task and the lease that a token names. `None`: no engine of this shard issued the token.
     pub(crate) fn verify(&self, token: &Token) -> Option<(u64, LeaseNo)> {
         token.verify(&self.secret)
+    }
+}
+
+/// Returns the instance number of the shard with this secret: the low 32 bits of a hash. Other systems know tasks by this number, so the
+/// computation never changes.
+fn instance_of(secret: &[u8; 16]) -> u32 {
+    let mut hasher = SipHasher13::new_with_key(secret);
+    // The prefix makes the number differ from the other hashes that have the same secret as their key.
+    hasher.write(b"instance of the shard");
+    hasher.finish() as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The numbers are in the ids of webhooks that were sent, so they must not change.
+    #[test]
+    fn the_instance_of_a_secret_never_changes() {
+        assert_eq!(instance_of(b"0123456789abcdef"), 3_204_011_591);
+        assert_eq!(instance_of(&[7; 16]), 2_590_973_178);
     }
 }

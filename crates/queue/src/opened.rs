@@ -15,6 +15,8 @@ pub struct Opened {
     /// backups of the directory have too. For a queue in memory, 16 hex digits are drawn at random at each opening. The identity tells
     /// nothing about the content of the queue.
     pub identity: Arc<str>,
+    /// The instance number of the queue; see [`Queue::instance`](crate::Queue::instance).
+    pub instance: u32,
     /// How long the opening took, until the queue could be used.
     pub took: Duration,
 }

@@ -65,6 +65,7 @@ impl Options {
         let mut time = self.time(last_wall);
         let shard = Shard::new(ShardId::ONLY, store, self.engine, time.now());
         let shard = load(shard, &mut time, &inbox)?;
+        let instance = shard.engine().expect("a loaded shard runs").instance();
         let warned = recovery.as_ref().and_then(warning).map(Into::into);
         let shared = Arc::new(Shared::new(durability, time.is_virtual(), warned));
         shared.update(&shard, time.clock_status());
@@ -76,7 +77,7 @@ impl Options {
             .name(SHARD_THREAD.to_owned())
             .spawn(move || driver.run())
             .map_err(OpenError::Thread)?;
-        let opened = Opened { identity: identity.into(), recovery, took: begun.elapsed() };
+        let opened = Opened { identity: identity.into(), recovery, instance, took: begun.elapsed() };
         Ok(Queue::new(messages, time, shared, Source::new(directory, durability), thread, opened))
     }
 

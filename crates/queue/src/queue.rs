@@ -514,6 +514,25 @@ impl Queue {
         &self.handle.opened
     }
 
+    /// Returns the instance number of the queue: 32 bits that follow from the secret of its directory. The number is the same after each
+    /// opening of the directory, and it tells nothing about the secret. Other systems may know a task by the instance and the id of the
+    /// task. Two directories have different numbers, except by chance, once in 2^32. A copy of a directory, such as a restored backup,
+    /// has the number of the original. A queue in memory has another number at each opening.
+    ///
+    /// ```
+    /// use tickwheel_queue::{Put, Queue, QueueName};
+    ///
+    /// let queue = Queue::options().open_memory()?;
+    /// let task = queue.put(Put::without_key(&QueueName::new("mail")?)).wait()?.task;
+    /// let id = format!("tw_{:08x}_{}", queue.instance(), task.id);
+    /// assert!(id.starts_with("tw_"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn instance(&self) -> u32 {
+        self.handle.opened.instance
+    }
+
     /// Returns the state of the queue.
     #[must_use]
     pub fn health(&self) -> Health {

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use tickwheel_queue::{
     Ack, AdvanceError, Cancel, CancelError, Cancelled, Extend, Get, Key, Lease, List, ListQueues, Nack,
-    OpenError, Patch, Put, PutError, Queue, QueueName, State, StoreError, Timestamp, TokenAnswer,
-    Unavailable, VIRTUAL_END_MS,
+    OpenError, Patch, Put, PutError, Queue, QueueName, Retry, State, StoreError, TARGET_BYTES_MAX,
+    TargetRecord, Timestamp, TokenAnswer, Unavailable, VIRTUAL_END_MS,
 };
 
 fn name(name: &str) -> QueueName {
@@ -350,4 +350,40 @@ fn a_directory_whose_log_is_gone_is_refused() {
     let refused = Queue::options().virtual_clock().open(directory.path()).expect_err("its tasks are gone");
     assert!(matches!(refused, OpenError::Store(StoreError::Corrupt { .. })), "{refused:?}");
     assert!(refused.to_string().contains("newest-log"), "{refused}");
+}
+
+/// Other systems know tasks by the instance and the id, so a restart or a restored backup must not change the instance.
+#[test]
+fn a_directory_and_its_copies_have_one_instance_and_another_directory_has_another() {
+    let base = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| base.path().join(name);
+    let queue = Queue::open(at("one")).expect("it opens");
+    let instance = queue.instance();
+    queue.put(Put::without_key(&QueueName::new("q").expect("a name"))).wait().expect("taken");
+    queue.backup(at("copy")).expect("copied");
+    queue.close();
+    for name in ["one", "copy"] {
+        assert_eq!(Queue::open(at(name)).expect("it opens").instance(), instance, "{name}");
+    }
+    assert_ne!(Queue::open(at("other")).expect("it opens").instance(), instance);
+}
+
+/// A target is durable like a task: it survives a restart, and a backup has it.
+#[test]
+fn a_target_survives_a_restart_and_a_backup() {
+    let base = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| base.path().join(name);
+    let name = QueueName::new("q").expect("a name");
+    let retry = Some(Retry { max_attempts: Some(3), backoff: None });
+    let target = TargetRecord { value: vec![7; TARGET_BYTES_MAX].into(), retry };
+    let queue = Queue::open(at("one")).expect("it opens");
+    queue.change_target(&name, Some(target.clone())).wait().expect("taken");
+    queue.backup(at("copy")).expect("copied");
+    queue.close();
+    for place in ["one", "copy"] {
+        let queue = Queue::open(at(place)).expect("it opens");
+        let targets = queue.targets().wait().expect("read");
+        assert_eq!(targets, [(name.clone(), target.clone().into())], "{place}");
+        assert_eq!(queue.queue(&name).wait().expect("shown").target.as_deref(), Some(&target));
+    }
 }

@@ -46,6 +46,21 @@ impl Engine {
         self.ledger.ownership()
     }
 
+    /// Returns the instance number of the shard: 32 bits that follow from the shard's secret. The number never changes, also not across
+    /// restarts, and tells nothing about the secret. A copy of a data directory has the same number. Two shards have different numbers,
+    /// except by chance, once in 2^32.
+    ///
+    /// ```
+    /// # use tickwheel_engine::*;
+    /// # fn look(engine: &Engine) {
+    /// let id_in_other_systems = format!("tw_{:08x}_{}", engine.instance(), 7);
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn instance(&self) -> u32 {
+        self.dispatch.instance()
+    }
+
     /// Returns how often a task has become ready since the start because its instant came.
     #[must_use]
     pub fn fired_total(&self) -> u64 {
