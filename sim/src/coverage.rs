@@ -18,6 +18,8 @@ pub struct Coverage {
     pub planned: u64,
     /// Calls of the keeper, about jobs.
     pub kept: u64,
+    /// Calls of the pusher, about targets.
+    pub pushed: u64,
     /// Calls repeated because no answer came.
     pub retries: u64,
     /// Calls that the network delayed, repeated or lost.
@@ -135,6 +137,7 @@ impl AddAssign for Coverage {
         self.calls += other.calls;
         self.planned += other.planned;
         self.kept += other.kept;
+        self.pushed += other.pushed;
         self.retries += other.retries;
         self.mishaps += other.mishaps;
         self.undelivered += other.undelivered;
@@ -195,13 +198,14 @@ impl fmt::Display for Coverage {
         )?;
         writeln!(
             f,
-            "rates and timed pauses {}, queues forgotten {} (not empty {}), sleeps with a lease waiting {}; schedules: calls {}; jobs: calls {}; network: late, lost or doubled {}, answers lost {}, undelivered {}, asked again {}",
+            "rates and timed pauses {}, queues forgotten {} (not empty {}), sleeps with a lease waiting {}; schedules: calls {}; jobs: calls {}; targets: calls {}; network: late, lost or doubled {}, answers lost {}, undelivered {}, asked again {}",
             self.gates,
             self.forgotten,
             self.not_empty,
             self.waits,
             self.planned,
             self.kept,
+            self.pushed,
             self.mishaps,
             self.lost,
             self.undelivered,

@@ -106,12 +106,15 @@ pub struct Options {
     pub import_percent: u64,
     /// Per mille of steps at which another node takes the shard, and of those at which the ownership is in doubt.
     pub owners_permille: u64,
+    /// Percent of steps at which the pusher makes a call about its targets. 0: there are no targets, and no nack is undeliverable or has a
+    /// floor.
+    pub targets_percent: u64,
 }
 
 /// The name of an option, and its field.
 type Field = (&'static str, fn(&mut Options) -> &mut u64);
 
-const FIELDS: [Field; 48] = [
+const FIELDS: [Field; 49] = [
     ("clients", |o| &mut o.clients),
     ("queues", |o| &mut o.queues),
     ("keys", |o| &mut o.keys),
@@ -160,6 +163,7 @@ const FIELDS: [Field; 48] = [
     ("import-percent", |o| &mut o.import_percent),
     ("jobs-percent", |o| &mut o.jobs_percent),
     ("owners-permille", |o| &mut o.owners_permille),
+    ("targets-percent", |o| &mut o.targets_percent),
 ];
 
 impl Options {
@@ -216,6 +220,7 @@ impl Options {
             import_percent: rng.pick(&[0, 5, 20]),
             jobs_percent: rng.pick(&[0, 0, 5, 20]),
             owners_permille: rng.pick(&[0, 0, 0, 10, 40]),
+            targets_percent: rng.pick(&[0, 0, 5, 20]),
         }
     }
 

@@ -59,6 +59,7 @@ mod register;
 #[cfg(test)]
 mod rehearsal;
 pub mod rota;
+pub mod targets;
 mod task;
 #[cfg(test)]
 mod tests;

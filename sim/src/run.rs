@@ -10,6 +10,7 @@ mod owners;
 mod probe;
 mod rota;
 mod server;
+mod targets;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,6 +22,7 @@ use self::clock::Clocks;
 use self::jobs::Keeper;
 use self::owners::Owners;
 use self::rota::Planner;
+use self::targets::Pusher;
 use crate::bounds::Bounds;
 use crate::coverage::Coverage;
 use crate::disk::{Fault, SimDisk};
@@ -119,6 +121,7 @@ struct World {
     workload: Workload,
     planner: Planner,
     keeper: Keeper,
+    pusher: Pusher,
     clients: Vec<Client>,
     open: BTreeMap<CallId, Call>,
     /// Lease calls that may wait in the server until a task is ready.
@@ -151,6 +154,7 @@ impl World {
             workload: Workload::new(&options, rng.split()),
             planner: Planner::new(&options, Rng::new(seed ^ 0x726f_7461)),
             keeper: Keeper::new(&options, Rng::new(seed ^ 0x6a6f_6273)),
+            pusher: Pusher::new(&options, Rng::new(seed ^ 0x7075_7368)),
             forecasts: Rng::new(seed ^ 0x666f_7265),
             glitches: Rng::new(seed ^ 0x676c_6974),
             slips: Rng::new(seed ^ 0x736c_6970),
@@ -231,6 +235,7 @@ impl World {
         self.send(client)?;
         self.plan();
         self.keep_jobs();
+        self.push();
         self.receive();
         self.switch.set(self.rng.chance(self.options.disk_percent));
         self.look_for_room();
@@ -246,7 +251,10 @@ impl World {
 
     /// Whether no call is open.
     fn nobody_waits(&self) -> bool {
-        self.open.is_empty() && !self.planner.is_waiting() && !self.keeper.is_waiting()
+        self.open.is_empty()
+            && !self.planner.is_waiting()
+            && !self.keeper.is_waiting()
+            && !self.pusher.is_waiting()
     }
 
     fn pass_time(&mut self) -> Step {

@@ -280,16 +280,25 @@ pub(crate) fn command(call: &oracle::Call) -> product::Command {
             ..product::Lease::new(&queue)
         }),
         Verb::Ack { tokens: texts } => product::Command::Ack(product::Ack { queue, tokens: tokens(texts) }),
-        Verb::Nack { tokens: texts, delay_ms, how } => {
+        Verb::Nack { tokens: texts, delay_ms, at_least_ms, how } => {
             let how = match how {
                 oracle::How::Returned => product::NackHow::Returned,
                 oracle::How::Gone => product::NackHow::Gone,
                 oracle::How::Buried => product::NackHow::Buried,
+                // The oracle does not know the reason of a death. The delay, which has no effect here, chooses one of the three.
+                oracle::How::Undeliverable => {
+                    product::NackHow::Undeliverable(match delay_ms.unwrap_or(0) % 3 {
+                        0 => product::Undeliverable::Refused,
+                        1 => product::Undeliverable::Template,
+                        _ => product::Undeliverable::TooLarge,
+                    })
+                }
             };
             let tokens: Vec<product::Token> = tokens(texts);
             product::Command::Nack(product::Nack {
                 how,
                 delay_ms: *delay_ms,
+                at_least_ms: *at_least_ms,
                 ..product::Nack::new(&queue, tokens)
             })
         }

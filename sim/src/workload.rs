@@ -29,6 +29,7 @@ pub(crate) struct Workload {
     terms_percent: u64,
     by_id_percent: u64,
     import_percent: u64,
+    targets_percent: u64,
     /// The approximate due instant of the crowd (wall clock, ms).
     crowd_due_ms: i64,
     payloads: u64,
@@ -62,6 +63,7 @@ impl Workload {
             terms_percent: options.terms_percent,
             by_id_percent: options.by_id_percent,
             import_percent: options.import_percent,
+            targets_percent: options.targets_percent,
             crowd_due_ms: 0,
             payloads: 0,
             tokens: Vec::new(),
@@ -320,7 +322,11 @@ impl Workload {
                     true => self.rng.pick(&[How::Returned, How::Returned, How::Gone, How::Buried]),
                     false => How::Returned,
                 };
-                Verb::Nack { tokens, delay_ms, how }
+                let pushes = self.targets_percent > 0;
+                let how = if pushes && self.rng.chance(10) { How::Undeliverable } else { how };
+                let has_floor = pushes && self.rng.chance(40);
+                let at_least_ms = has_floor.then(|| self.distance()).map(|ms| ms.min(500_000_000));
+                Verb::Nack { tokens, delay_ms, at_least_ms, how }
             }
             _ => Verb::Extend { tokens, lease_ms: self.rng.pick(&[1, 20, 1_000]) },
         };

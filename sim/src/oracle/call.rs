@@ -157,6 +157,8 @@ pub enum How {
     Gone,
     /// The worker gives the task up: it is dead.
     Buried,
+    /// The target of the queue will never take the task: it is dead.
+    Undeliverable,
 }
 
 /// An action on a task that is named by its id.
@@ -272,6 +274,8 @@ pub enum Verb {
         /// `None`: the retry policy of the task sets the delay; without a policy the task is ready at once, at its old
         /// position. `Some(0)`: ready at once. Otherwise the task is scheduled again, this delay from now (ms).
         delay_ms: Option<u64>,
+        /// Without a delay, the task waits at least this long (ms).
+        at_least_ms: Option<u64>,
         /// The reason.
         how: How,
     },

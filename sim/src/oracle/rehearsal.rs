@@ -236,7 +236,7 @@ impl World {
             17..=18 => Verb::Ack { tokens },
             19..=20 => {
                 let delay_ms = random.one_in(2).then(|| random.below(200));
-                Verb::Nack { tokens, delay_ms, how: How::Returned }
+                Verb::Nack { tokens, delay_ms, at_least_ms: None, how: How::Returned }
             }
             21 if random.one_in(3) => Verb::Return { tokens },
             21 => Verb::Extend { tokens, lease_ms },

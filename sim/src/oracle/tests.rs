@@ -85,7 +85,11 @@ impl Play {
     }
 
     fn nack(&mut self, token: &str, said: TokenAnswer) -> Result<(), Violation> {
-        self.tokens(|tokens| Verb::Nack { tokens, delay_ms: None, how: How::Returned }, token, said)
+        self.tokens(
+            |tokens| Verb::Nack { tokens, delay_ms: None, at_least_ms: None, how: How::Returned },
+            token,
+            said,
+        )
     }
 
     fn extend(&mut self, token: &str, said: TokenAnswer) -> Result<(), Violation> {

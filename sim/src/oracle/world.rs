@@ -590,17 +590,17 @@ impl World {
             (None, _) if self.revoked.as_ref() == Some(token) => &[Revoked],
             (None, _) if self.revoked_before.contains(token) => &[Revoked, Expired],
             (None, _) => &[Expired],
-            (Some(task), Verb::Nack { how: How::Buried, .. }) => {
+            (Some(task), Verb::Nack { how: How::Buried | How::Undeliverable, .. }) => {
                 task.wait(1, Some(true));
                 self.dead = self.task.take();
                 &[Nacked]
             }
-            (Some(task), Verb::Nack { delay_ms, how, .. }) => {
+            (Some(task), Verb::Nack { delay_ms, at_least_ms, how, .. }) => {
                 task.wait(1, Some(true));
                 self.give_up();
                 if let Some(task) = &mut self.task
                     && *how == How::Returned
-                    && let Some(ms) = delay_ms.or_else(|| task.backoff_ms())
+                    && let Some(ms) = delay_ms.or_else(|| task.backoff_ms().max(*at_least_ms))
                     && ms > 0
                 {
                     let before = task.due;

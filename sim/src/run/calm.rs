@@ -58,6 +58,7 @@ impl World {
     pub(super) fn drain(&mut self) -> Step {
         self.let_go()?;
         self.all_jobs_are_kept()?;
+        self.all_targets_are_kept()?;
         self.end_schedules()?;
         loop {
             self.count_step()?;

@@ -171,6 +171,7 @@ impl World {
         self.waiting.clear();
         self.planner.forget();
         self.keeper.forget();
+        self.pusher.forget();
         self.wire.clear();
         self.returning.clear();
         self.inputs.clear();

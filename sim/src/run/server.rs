@@ -119,7 +119,10 @@ impl World {
     }
 
     fn take_answer(&mut self, id: CallId, answer: ProductAnswer) -> Step {
-        if self.answer_planner(id.0, &answer)? || self.answer_keeper(id.0, &answer)? {
+        let is_other = self.answer_planner(id.0, &answer)?
+            || self.answer_keeper(id.0, &answer)?
+            || self.answer_pusher(id.0, &answer)?;
+        if is_other {
             return Ok(());
         }
         let call = self.open.remove(&id).expect("answers come to open calls");

@@ -85,7 +85,12 @@ fn expiry_and_nack_count_an_attempt() {
         play.ack("t1", TokenAnswer::Expired)?;
         play.nack("t2", TokenAnswer::Nacked)?;
         play.lease(1, vec![again(3, found("a", 1, DUE, "t3"))])?;
-        let verb = Verb::Nack { tokens: vec!["t3".to_owned()], delay_ms: Some(5_000), how: How::Returned };
+        let verb = Verb::Nack {
+            tokens: vec!["t3".to_owned()],
+            delay_ms: Some(5_000),
+            at_least_ms: None,
+            how: How::Returned,
+        };
         play.call(None, verb, Answer::Tokens(vec![TokenAnswer::Nacked]))?;
         let due = play.wall + 5_000;
         play.get("a", Answer::Task(View { attempt: 3, ..view("a", 1, 5, due - 1) }))?;
