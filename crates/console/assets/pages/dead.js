@@ -11,7 +11,7 @@ import { Pager, Table } from '../ui/table.js';
 import { Confirm } from '../ui/dialog.js';
 
 const LIMIT = 100;
-const REASONS = ['max_attempts', 'expired', 'buried'];
+const REASONS = ['max_attempts', 'expired', 'buried', 'refused', 'template', 'too_large'];
 /** The members of a filter of dead tasks. */
 const MEMBERS = ['group_id', 'reason', 'failure', 'tag', 'key_contains'];
 
