@@ -146,8 +146,8 @@ impl Tally {
             Failed::Nacked => &mut self.nacks,
             Failed::LeaseEnded => &mut self.expiries,
             Failed::Buried => &mut self.burials,
-            // A task that its target will never take gets no count of its own: `Dead` says why the task died, and a burial is what a client
-            // of beanstalkd asked for.
+            // A task that its target will never take gets no count of its own: `Dead` says why the task died, and `burials` counts what
+            // clients of beanstalkd buried.
             Failed::Revoked | Failed::Gone | Failed::Undeliverable => return,
         };
         *of_them = of_them.saturating_add(1);
