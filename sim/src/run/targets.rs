@@ -160,8 +160,8 @@ fn queue_of(name: &product::QueueName) -> u64 {
 fn target(number: u64) -> product::TargetRecord {
     let mut value = number.to_be_bytes().to_vec();
     value.resize(8 + (number * 37 % 1_500) as usize, number as u8);
-    let retry =
-        (number % 3 > 0).then(|| product::Retry { max_attempts: Some(1 + number as u32 % 2), backoff: None });
+    let retry = (!number.is_multiple_of(3))
+        .then(|| product::Retry { max_attempts: Some(1 + number as u32 % 2), backoff: None });
     product::TargetRecord { value: value.into(), retry }
 }
 
