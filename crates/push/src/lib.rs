@@ -1,18 +1,27 @@
 //! Push: a queue gets a target, a webhook or a place in a broker, and then no worker has to poll. A message counts as delivered when the
 //! other side has confirmed it.
 //!
+//! - [`Push`] gives queues their targets.
 //! - [`Sink`] is the other side of a target. [`webhook::Webhook`] is one.
 //! - [`dispatch`] decides what is leased, sent and settled.
 //! - [`guard`] keeps webhooks away from the network of the server.
 
+mod attempts;
+pub mod dispatch;
+mod figures;
 pub mod guard;
 mod message;
 mod outcome;
+mod push;
+mod runner;
 mod sink;
 mod template;
 pub mod webhook;
 
+pub use attempts::{AttemptRecord, Attempts};
+pub use figures::{Figures, Histogram, PUSH_BOUNDS_MS};
 pub use message::Message;
-pub use outcome::{Outcome, Refusal};
+pub use outcome::Outcome;
+pub use push::{Notice, Pause, Push, Target, TargetState, TargetView};
 pub use sink::{Attempt, Report, Sink};
 pub use template::{Template, TemplateError, Unfilled};

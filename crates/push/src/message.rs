@@ -52,7 +52,8 @@ pub(crate) mod tests {
 
     /// A message with the key `order:1/ä` in the queue `close`.
     pub(crate) fn message() -> Message {
-        let queue = Queue::options().virtual_clock().open_memory().expect("a queue");
+        let start = Timestamp::from_ms(1_795_000_000_000).expect("an instant");
+        let queue = Queue::options().virtual_clock_at(start).open_memory().expect("a queue");
         let close = QueueName::new("close").expect("a name");
         let put = Put::new(&close, Key::new("order:1/ä").expect("a key")).payload(br#"{"a":1}"#.to_vec());
         queue.put(put).wait().expect("a put");

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use tickwheel_queue::Undeliverable;
+
 /// How one attempt to send a message ended.
 ///
 /// The outcome says whose fault a failure is. A failure of the *task* counts as an attempt of the task, and the task waits as its retry
@@ -30,7 +32,7 @@ pub enum Outcome {
     /// The target will never take this task. The task is dead at once.
     Undeliverable {
         /// The kind of the refusal.
-        why: Refusal,
+        why: Undeliverable,
         /// The reason, for users that look at the task later.
         reason: Arc<str>,
     },
@@ -41,18 +43,10 @@ pub enum Outcome {
     },
 }
 
-/// Why a message can never be delivered.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub enum Refusal {
-    /// The target refused the message for good.
-    Refused,
-    /// A template of the target cannot be filled with the values of the task.
-    Template,
-    /// The payload is larger than the target takes.
-    TooLarge,
-}
-
 impl Outcome {
+    /// All words of [`name`](Self::name).
+    pub const NAMES: [&'static str; 5] = ["acked", "failed", "dead", "given_back", "blocked"];
+
     /// Returns a failure of the task with this reason.
     pub fn task_failed(reason: impl Into<Arc<str>>) -> Self {
         Self::TaskFailed { reason: reason.into(), retry_after_ms: None, blocked: false }
@@ -61,6 +55,18 @@ impl Outcome {
     /// Returns a failure of the target with this reason.
     pub fn target_failed(reason: impl Into<Arc<str>>) -> Self {
         Self::TargetFailed { reason: reason.into(), open_ms: None }
+    }
+
+    /// Returns the reason of a failure; `None`: the message was delivered.
+    #[must_use]
+    pub fn reason(&self) -> Option<&Arc<str>> {
+        match self {
+            Self::Delivered => None,
+            Self::TaskFailed { reason, .. }
+            | Self::TargetFailed { reason, .. }
+            | Self::Undeliverable { reason, .. }
+            | Self::Disabled { reason } => Some(reason),
+        }
     }
 
     /// Returns the word for this outcome in metrics and lists: `acked`, `failed`, `blocked`, `given_back` or `dead`.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::put::ms_up;
 use crate::name::{Group, Key, QueueName};
-use crate::task::Body;
+use crate::task::{Body, Retry};
 use crate::time::{Seq, Timestamp};
 use crate::token::Token;
 
@@ -88,6 +88,8 @@ pub struct Leased {
     pub trace: Option<Arc<str>>,
     /// The index of the present instant in the task's timeline, from 0; 0 without a timeline.
     pub step: usize,
+    /// The retry policy that is in force for the task: its own, else that of its queue.
+    pub retry: Retry,
     /// The body of the task. [`Body::payload_at`] returns the payload of this step.
     pub body: Arc<Body>,
 }

@@ -63,6 +63,8 @@ pub enum Undeliverable {
     Template,
     /// The payload of the task is larger than the target takes.
     TooLarge,
+    /// The task was tried as often as its policy allows, under this one lease. The death is that of a task without attempts left.
+    Exhausted,
 }
 
 /// Gives running leases a new end, counted from now.

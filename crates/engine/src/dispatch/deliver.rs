@@ -268,6 +268,7 @@ impl Delivery<'_> {
             group: task.group().cloned(),
             trace: task.extra().trace.clone(),
             step: task.step(),
+            retry: self.dispatch.retry_of(task),
             body: Arc::clone(&task.body),
         }
     }

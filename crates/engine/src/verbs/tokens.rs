@@ -28,6 +28,7 @@ impl Tasks<'_> {
         let (how, again) = match (nack.how, nack.delay_ms) {
             (NackHow::Gone, _) => (Failed::Gone, Retrying::AtOnce),
             (NackHow::Buried, _) => (Failed::Buried, Retrying::AtOnce),
+            (NackHow::Undeliverable(Undeliverable::Exhausted), _) => (Failed::Nacked, Retrying::AtOnce),
             (NackHow::Undeliverable(_), _) => (Failed::Undeliverable, Retrying::AtOnce),
             (NackHow::Returned, None) => {
                 let at_least_ms = nack.at_least_ms.unwrap_or(0);
@@ -45,6 +46,7 @@ impl Tasks<'_> {
             NackHow::Undeliverable(Undeliverable::Refused) => Some(Death::Refused),
             NackHow::Undeliverable(Undeliverable::Template) => Some(Death::Template),
             NackHow::Undeliverable(Undeliverable::TooLarge) => Some(Death::TooLarge),
+            NackHow::Undeliverable(Undeliverable::Exhausted) => Some(Death::MaxAttempts),
         };
         let reason = nack.reason.clone();
         Ok(Verb::Nack(LeaseEnd { how, death, again, priority: nack.priority, reason }))

@@ -8,7 +8,7 @@ use tickwheel_queue::{Leased, NackHow, Token, TokenAnswer, Undeliverable};
 use super::breaker::{Breaker, BreakerPlan, BreakerState};
 use super::given_back::GivenBack;
 use super::settling::Settling;
-use crate::outcome::{Outcome, Refusal};
+use crate::outcome::Outcome;
 
 /// A lease lasts this much longer than the target's time-out (ms), so that the outcome reaches the queue in time.
 const LEASE_SPARE_MS: u64 = 15_000;
@@ -43,6 +43,13 @@ pub struct Plan {
     pub breaker: BreakerPlan,
 }
 
+impl Default for Plan {
+    /// Returns a plan with 8 messages under way, 15 s for each, and no order.
+    fn default() -> Self {
+        Self { concurrency: 8, timeout_ms: 15_000, order: Order::None, breaker: BreakerPlan::default() }
+    }
+}
+
 /// The number of one message under way, unique for its dispatcher.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct SendNo(pub u64);
@@ -69,8 +76,8 @@ pub enum Effect {
         /// The largest number of tasks.
         max: usize,
     },
-    /// End the wait of the lease call.
-    EndWait,
+    /// Drop the lease call that is under way, and tell [`Dispatcher::leased`] nothing of it. The queue takes back what it has leased.
+    DropLease,
     /// Send a message, and tell [`Dispatcher::sent`] its outcome.
     Send(Sending),
     /// Ack these leases.
@@ -122,20 +129,12 @@ pub struct Dispatcher {
     extensions: BTreeSet<(u64, SendNo)>,
     settling: Settling,
     given_back: GivenBack,
-    lease: LeaseCall,
+    /// Whether a lease call is under way. There is at most one.
+    is_leasing: bool,
     /// Whether tasks may be leased and sent.
     is_on: bool,
     next_no: u64,
     last_failure: Option<Arc<str>>,
-}
-
-/// The lease call of a dispatcher. At most one is under way.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-enum LeaseCall {
-    None,
-    UnderWay,
-    /// The wait of the call was ended, and its answer is to come.
-    Ended,
 }
 
 #[derive(Clone, Debug)]
@@ -175,7 +174,7 @@ impl Dispatcher {
             extensions: BTreeSet::new(),
             settling: Settling::default(),
             given_back: GivenBack::default(),
-            lease: LeaseCall::None,
+            is_leasing: false,
             is_on: true,
             next_no: 0,
             last_failure: None,
@@ -206,10 +205,16 @@ impl Dispatcher {
         self.sending
     }
 
+    /// Returns the number of tasks in hand: those that are being sent, and those that wait for their next try.
+    #[must_use]
+    pub fn in_hand(&self) -> usize {
+        self.in_hand.len()
+    }
+
     /// Whether nothing is under way: no message, no lease call, and no ack that waits.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        self.in_hand.is_empty() && self.lease == LeaseCall::None && self.settling.next_wake().is_none()
+        self.in_hand.is_empty() && !self.is_leasing && self.settling.next_wake().is_none()
     }
 
     /// Returns when [`pass_time`](Self::pass_time) is to be called next; `None`: not before another method.
@@ -230,7 +235,7 @@ impl Dispatcher {
 
     /// Takes in the answer to the lease call. A call that failed has leased nothing.
     pub fn leased(&mut self, now_ms: u64, tasks: Vec<Leased>) -> Vec<Effect> {
-        self.lease = LeaseCall::None;
+        self.is_leasing = false;
         let mut effects = Vec::new();
         let mut tasks = tasks.into_iter();
         let places = self.places(now_ms).min(self.room());
@@ -270,12 +275,12 @@ impl Dispatcher {
             }
             Outcome::Undeliverable { why, reason } => {
                 // The other side answered, or was not asked. So this is no failure of the target.
-                if *why == Refusal::Refused {
+                if *why == Undeliverable::Refused {
                     self.breaker.succeeded(now_ms);
                 }
                 self.given_back.forget(id);
                 self.drop_from_hand(no);
-                effects.push(nack(token, NackHow::Undeliverable(undeliverable(*why)), None, reason));
+                effects.push(nack(token, NackHow::Undeliverable(*why), None, reason));
             }
             Outcome::TaskFailed { reason, retry_after_ms, .. } => {
                 self.failed(now_ms, None, reason);
@@ -371,8 +376,7 @@ impl Dispatcher {
         let leased = &in_hand.leased;
         // The jitter differs from task to task and from try to try. It need not be a secret.
         let chance = leased.id.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(in_hand.tries);
-        let by_policy =
-            leased.retry.backoff.map_or(0, |backoff| backoff.wait_ms(in_hand.attempt(), chance));
+        let by_policy = leased.retry.backoff.map_or(0, |backoff| backoff.wait_ms(in_hand.attempt(), chance));
         let wait_ms = by_policy.max(retry_after_ms.unwrap_or(0));
         let at = now_ms.saturating_add(wait_ms);
         in_hand.retry_at_ms = Some(at);
@@ -447,29 +451,18 @@ impl Dispatcher {
             effects.push(Effect::Ack(acks));
         }
         let places = self.places(now_ms).min(self.room()).min(LEASE_TASKS_MAX);
-        match self.lease {
-            // A quarter of the places is worth a call. With fewer, calls for single tasks would follow each other.
-            LeaseCall::None if places > 0 && 4 * places >= self.breaker.limit(now_ms).min(LEASE_TASKS_MAX) => {
-                self.lease = LeaseCall::UnderWay;
-                effects.push(Effect::Lease { max: places });
-            }
-            LeaseCall::UnderWay if places == 0 => {
-                self.lease = LeaseCall::Ended;
-                effects.push(Effect::EndWait);
-            }
-            LeaseCall::None | LeaseCall::UnderWay | LeaseCall::Ended => {}
+        // A quarter of the places is worth a call. With fewer, calls for single tasks would follow each other.
+        let is_worth_it = 4 * places >= self.breaker.limit(now_ms).min(LEASE_TASKS_MAX);
+        if self.is_leasing && places == 0 {
+            self.is_leasing = false;
+            effects.push(Effect::DropLease);
+        } else if !self.is_leasing && places > 0 && is_worth_it {
+            self.is_leasing = true;
+            effects.push(Effect::Lease { max: places });
         }
     }
 }
 
 fn nack(token: Token, how: NackHow, at_least_ms: Option<u64>, reason: &Arc<str>) -> Effect {
     Effect::Nack { token, how, at_least_ms, reason: Arc::clone(reason) }
-}
-
-fn undeliverable(why: Refusal) -> Undeliverable {
-    match why {
-        Refusal::Refused => Undeliverable::Refused,
-        Refusal::Template => Undeliverable::Template,
-        Refusal::TooLarge => Undeliverable::TooLarge,
-    }
 }

@@ -4,7 +4,7 @@
 //! - `dispatcher`: the state machine of one target.
 //! - `breaker`: how many messages may be under way to a target that fails.
 //! - `given_back`: how often a task was given back because of its target.
-//! - `settling`: answers to the queue that wait for others of their kind.
+//! - `settling`: acks that wait a moment for others.
 
 mod breaker;
 mod dispatcher;
@@ -12,4 +12,4 @@ mod given_back;
 mod settling;
 
 pub use breaker::{Breaker, BreakerPlan, BreakerState};
-pub use dispatcher::{Dispatcher, Effect, Order, Plan, Refused, SendNo, Sending};
+pub use dispatcher::{Dispatcher, Effect, Order, Plan, SendNo, Sending};

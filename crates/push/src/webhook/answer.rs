@@ -2,7 +2,9 @@
 
 use std::time::{Duration, SystemTime};
 
-use crate::outcome::{Outcome, Refusal};
+use tickwheel_queue::Undeliverable;
+
+use crate::outcome::Outcome;
 
 /// The longest time for which a target may ask for silence: 24 h.
 const SILENCE_MAX: Duration = Duration::from_secs(24 * 3_600);
@@ -63,7 +65,7 @@ impl AnswerRules {
         let silence_ms = retry_after_ms.map(|ms| ms.min(SILENCE_MAX.as_millis() as u64));
         match status {
             _ if aborts || self.dead_on.contains(&status) => {
-                Outcome::Undeliverable { why: Refusal::Refused, reason: reason.into() }
+                Outcome::Undeliverable { why: Undeliverable::Refused, reason: reason.into() }
             }
             200..=299 => Outcome::Delivered,
             _ if self.disable_on.contains(&status) => Outcome::Disabled { reason: reason.into() },
@@ -150,7 +152,10 @@ mod tests {
     fn a_receiver_may_abort_a_message_with_any_status() {
         for status in [200, 404, 503] {
             let outcome = AnswerRules::default().judge(&Answer { aborts: true, ..answer(status) });
-            assert!(matches!(outcome, Outcome::Undeliverable { why: Refusal::Refused, .. }), "{status}");
+            assert!(
+                matches!(outcome, Outcome::Undeliverable { why: Undeliverable::Refused, .. }),
+                "{status}"
+            );
         }
     }
 

@@ -14,9 +14,9 @@ use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
 use ring::signature::{Ed25519KeyPair, KeyPair};
-use ring::{hmac, signature};
 
 /// A secret has at least this many bytes.
 const SECRET_BYTES_MIN: usize = 24;
@@ -156,9 +156,9 @@ pub(crate) fn header<'k>(
     keys.into_iter().map(|key| key.sign(id, at_s, body)).collect::<Vec<_>>().join(" ")
 }
 
-/// Whether a signature of [`SigningKey::sign`] is right, for tests: the public key verifies one of Ed25519.
-#[must_use]
-pub fn verifies(public: &str, signed: &str, id: &str, at_s: i64, body: &[u8]) -> bool {
+/// Whether a signature of an Ed25519 key is right.
+#[cfg(test)]
+fn verifies(public: &str, signed: &str, id: &str, at_s: i64, body: &[u8]) -> bool {
     let decode = |text: Option<&str>| text.and_then(|text| STANDARD.decode(text).ok());
     let (Some(public), Some(signed)) =
         (decode(public.strip_prefix("whpk_")), decode(signed.strip_prefix("v1a,")))
@@ -166,7 +166,7 @@ pub fn verifies(public: &str, signed: &str, id: &str, at_s: i64, body: &[u8]) ->
         return false;
     };
     let text = [format!("{id}.{at_s}.").as_bytes(), body].concat();
-    signature::UnparsedPublicKey::new(&signature::ED25519, public).verify(&text, &signed).is_ok()
+    ring::signature::UnparsedPublicKey::new(&ring::signature::ED25519, public).verify(&text, &signed).is_ok()
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use hyper::body::Incoming;
 use hyper::header::{HeaderMap, RETRY_AFTER};
+use tickwheel_queue::Undeliverable;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_rustls::rustls::ClientConfig;
 
@@ -15,7 +16,7 @@ use super::request::RequestPlan;
 use super::sign::SigningKey;
 use crate::guard::Guard;
 use crate::message::Message;
-use crate::outcome::{Outcome, Refusal};
+use crate::outcome::Outcome;
 use crate::sink::{Attempt, Report, Sink};
 
 /// At most this much of an answer's body is read (bytes): 64 KiB. Then the connection is closed.
@@ -97,7 +98,7 @@ impl Webhook {
                 Ok(request) => request,
                 Err(unsendable) => {
                     let reason = unsendable.to_string().into();
-                    return Outcome::Undeliverable { why: Refusal::Template, reason }.into();
+                    return Outcome::Undeliverable { why: Undeliverable::Template, reason }.into();
                 }
             };
             let body_bytes = message_bytes(&request);

@@ -1,0 +1,327 @@
+//! [`Push`]: the targets of a queue's process, each with its runner.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tickwheel_queue::{Queue, QueueName};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+
+use crate::attempts::Attempts;
+use crate::dispatch::Plan;
+use crate::figures::Figures;
+use crate::runner::{Runner, Wish};
+use crate::sink::Sink;
+
+/// The targets of the queues of one process. Cheap to clone; all clones are one.
+///
+/// A queue with a target needs no worker: its tasks are leased, sent, and settled by what the other side answers. Workers may lease from the
+/// same queue at the same time.
+///
+/// All methods must be called within a runtime of tokio. When the last clone is dropped, all targets stop, each within its time-out.
+///
+/// ```
+/// use std::sync::Arc;
+/// use tickwheel_push::{Attempt, Message, Outcome, Push, Sink, Target};
+/// use tickwheel_queue::{Put, Queue, QueueName};
+///
+/// /// Writes each message to the standard output.
+/// struct Print;
+///
+/// impl Sink for Print {
+///     fn send<'a>(&'a self, message: &'a Message) -> Attempt<'a> {
+///         Box::pin(async {
+///             println!("{} is due", message.leased.key.as_str());
+///             Outcome::Delivered.into()
+///         })
+///     }
+/// }
+///
+/// # tokio::runtime::Runtime::new()?.block_on(async {
+/// let queue = Queue::options().open_memory()?;
+/// let (push, _notices) = Push::new(&queue);
+/// let close = QueueName::new("close")?;
+/// push.set(&close, Target::new(Arc::new(Print)));
+/// queue.put(Put::without_key(&close)).await?;
+/// push.stop().await;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Push {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    queue: Queue,
+    targets: Mutex<BTreeMap<QueueName, Running>>,
+    notices: mpsc::UnboundedSender<Notice>,
+}
+
+/// A target that runs.
+struct Running {
+    wish: watch::Sender<Wish>,
+    shown: Arc<Shown>,
+    runner: JoinHandle<()>,
+}
+
+/// The other side of a queue, and how messages are sent to it.
+#[derive(Clone)]
+pub struct Target {
+    /// How messages are sent.
+    pub plan: Plan,
+    /// The other side.
+    pub sink: Arc<dyn Sink>,
+    /// Why nothing is sent at first; `None`: messages are sent.
+    pub paused: Option<Pause>,
+}
+
+impl Target {
+    /// Returns a target with the default plan.
+    #[must_use]
+    pub fn new(sink: Arc<dyn Sink>) -> Self {
+        Self { plan: Plan::default(), sink, paused: None }
+    }
+}
+
+/// Why nothing is sent to a target.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Pause {
+    /// An operator paused it.
+    Paused,
+    /// It is disabled for this reason, until an operator resumes it.
+    Disabled(Arc<str>),
+}
+
+/// The state of a target.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum TargetState {
+    /// Messages are sent.
+    Closed,
+    /// The target has failed too often. Nothing is sent for a while.
+    Open,
+    /// The target has failed. One message at a time is sent, to see whether it works again.
+    HalfOpen,
+    /// The target was disabled, by an answer of the other side or by its owner.
+    Disabled,
+    /// An operator paused it.
+    Paused,
+}
+
+impl TargetState {
+    /// All states.
+    pub const ALL: [Self; 5] = [Self::Closed, Self::Open, Self::HalfOpen, Self::Disabled, Self::Paused];
+
+    /// Returns the word for this state in the API and in metrics.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Open => "open",
+            Self::HalfOpen => "half_open",
+            Self::Disabled => "disabled",
+            Self::Paused => "paused",
+        }
+    }
+}
+
+/// A target as others see it.
+#[derive(Clone, Debug)]
+pub struct TargetView {
+    /// The state.
+    pub state: TargetState,
+    /// The number of messages that are being sent.
+    pub in_flight: usize,
+    /// The reason of the last failure since the last success, or why the target is disabled.
+    pub reason: Option<Arc<str>>,
+    /// The counts.
+    pub figures: Arc<Figures>,
+    /// The last attempts.
+    pub attempts: Arc<Attempts>,
+}
+
+/// A change of the state of a target.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Notice {
+    /// The queue.
+    pub queue: QueueName,
+    /// The state from now on.
+    pub state: TargetState,
+    /// The reason, if the change has one.
+    pub reason: Option<Arc<str>>,
+}
+
+impl Push {
+    /// Returns the targets of this queue, none at first, and the changes of their states as they happen. The changes need not be read.
+    #[must_use]
+    pub fn new(queue: &Queue) -> (Self, mpsc::UnboundedReceiver<Notice>) {
+        let (notices, receiver) = mpsc::unbounded_channel();
+        let shared = Shared { queue: queue.clone(), targets: Mutex::default(), notices };
+        (Self { shared: Arc::new(shared) }, receiver)
+    }
+
+    /// Gives a queue a target, in place of the one that it has. Messages that are under way to the old one are settled first, within its
+    /// time-out.
+    pub fn set(&self, queue: &QueueName, target: Target) {
+        let Target { plan, sink, paused } = target;
+        let mut targets = self.shared.targets();
+        let before = targets.remove(queue).map(Running::stop);
+        let old = before.as_ref().map(|(shown, _)| Arc::clone(shown));
+        let shown = Arc::new(Shown::new(queue.clone(), self.shared.notices.clone(), old.as_deref()));
+        let first = if paused.is_some() { Wish::Pause } else { Wish::Run };
+        shown.pause(paused);
+        let (wish, wishes) = watch::channel(first);
+        let runner =
+            Runner::new(self.shared.queue.clone(), queue.clone(), plan, sink, Arc::clone(&shown), wishes);
+        let runner = tokio::spawn(async move {
+            if let Some((_, runner)) = before {
+                // A runner that panicked has ended, too.
+                let _ = runner.await;
+            }
+            runner.run().await;
+        });
+        targets.insert(queue.clone(), Running { wish, shown, runner });
+    }
+
+    /// Pauses a target: nothing more is leased. Messages under way are settled. Returns whether the queue has a target.
+    pub fn pause(&self, queue: &QueueName, why: Pause) -> bool {
+        self.change(queue, Some(why))
+    }
+
+    /// Ends a pause, or enables a target that was disabled. Returns whether the queue has a target.
+    pub fn resume(&self, queue: &QueueName) -> bool {
+        self.change(queue, None)
+    }
+
+    fn change(&self, queue: &QueueName, pause: Option<Pause>) -> bool {
+        let targets = self.shared.targets();
+        let Some(running) = targets.get(queue) else { return false };
+        let wish = if pause.is_some() { Wish::Pause } else { Wish::Run };
+        running.shown.pause(pause);
+        // A runner that has ended takes no wish: its queue is closed.
+        let _ = running.wish.send(wish);
+        true
+    }
+
+    /// Takes the target of a queue away, and returns when its messages under way are settled, at the latest after its time-out.
+    pub async fn remove(&self, queue: &QueueName) {
+        let removed = self.shared.targets().remove(queue).map(Running::stop);
+        if let Some((_, runner)) = removed {
+            let _ = runner.await;
+        }
+    }
+
+    /// Returns a target as others see it; `None`: the queue has none.
+    #[must_use]
+    pub fn view(&self, queue: &QueueName) -> Option<TargetView> {
+        self.shared.targets().get(queue).map(|running| running.shown.view())
+    }
+
+    /// Returns all targets, in the order of the names of their queues.
+    #[must_use]
+    pub fn views(&self) -> Vec<(QueueName, TargetView)> {
+        self.shared.targets().iter().map(|(queue, running)| (queue.clone(), running.shown.view())).collect()
+    }
+
+    /// Stops all targets, and returns when the messages under way are settled, at the latest after the longest time-out of a target.
+    pub async fn stop(&self) {
+        let all: Vec<_> =
+            std::mem::take(&mut *self.shared.targets()).into_values().map(Running::stop).collect();
+        for (_, runner) in all {
+            let _ = runner.await;
+        }
+    }
+}
+
+impl Running {
+    fn stop(self) -> (Arc<Shown>, JoinHandle<()>) {
+        // A runner that has ended takes no wish.
+        let _ = self.wish.send(Wish::Stop);
+        (self.shown, self.runner)
+    }
+}
+
+impl Shared {
+    fn targets(&self) -> MutexGuard<'_, BTreeMap<QueueName, Running>> {
+        // Each change is one step, so that a panic leaves nothing half done.
+        self.targets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What others see of a target. Its runner writes it.
+pub(crate) struct Shown {
+    queue: QueueName,
+    notices: mpsc::UnboundedSender<Notice>,
+    state: Mutex<State>,
+    pub(crate) figures: Arc<Figures>,
+    pub(crate) attempts: Arc<Attempts>,
+}
+
+#[derive(Clone)]
+struct State {
+    /// The state of the breaker: closed, open or half open.
+    breaker: TargetState,
+    pause: Option<Pause>,
+    in_flight: usize,
+    failure: Option<Arc<str>>,
+}
+
+impl State {
+    fn shown(&self) -> (TargetState, Option<Arc<str>>) {
+        match &self.pause {
+            None => (self.breaker, self.failure.clone()),
+            Some(Pause::Paused) => (TargetState::Paused, self.failure.clone()),
+            Some(Pause::Disabled(reason)) => (TargetState::Disabled, Some(Arc::clone(reason))),
+        }
+    }
+}
+
+impl Shown {
+    /// A target that is changed keeps the counts and the attempts of `before`.
+    fn new(queue: QueueName, notices: mpsc::UnboundedSender<Notice>, before: Option<&Self>) -> Self {
+        let state = State { breaker: TargetState::Closed, pause: None, in_flight: 0, failure: None };
+        let figures = before.map(|before| Arc::clone(&before.figures)).unwrap_or_default();
+        let attempts = before.map(|before| Arc::clone(&before.attempts)).unwrap_or_default();
+        Self { queue, notices, state: Mutex::new(state), figures, attempts }
+    }
+
+    fn pause(&self, pause: Option<Pause>) {
+        self.change(|state| state.pause = pause);
+    }
+
+    /// Takes in that the other side wants no messages any more.
+    pub(crate) fn disable(&self, reason: &Arc<str>) {
+        self.change(|state| state.pause = Some(Pause::Disabled(Arc::clone(reason))));
+    }
+
+    pub(crate) fn update(&self, breaker: TargetState, in_flight: usize, failure: Option<&Arc<str>>) {
+        self.change(|state| {
+            (state.breaker, state.in_flight, state.failure) = (breaker, in_flight, failure.cloned());
+        });
+    }
+
+    /// Changes the state, and gives notice if others see another one.
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let (before, _) = state.shown();
+        change(&mut state);
+        let (after, reason) = state.shown();
+        if before != after {
+            // A program that does not read the notices has dropped the receiver.
+            let _ = self.notices.send(Notice { queue: self.queue.clone(), state: after, reason });
+        }
+    }
+
+    fn view(&self) -> TargetView {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let (shown, reason) = state.shown();
+        TargetView {
+            state: shown,
+            in_flight: state.in_flight,
+            reason,
+            figures: Arc::clone(&self.figures),
+            attempts: Arc::clone(&self.attempts),
+        }
+    }
+}

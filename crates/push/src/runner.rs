@@ -1,0 +1,290 @@
+//! [`Runner`]: the I/O around one [`Dispatcher`]. It makes the calls of the queue, sends messages over a sink, and tells the dispatcher what
+//! came of it.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tickwheel_queue::{
+    Ack, Extend, Lease, Leased, Nack, Pending, Queue, QueueName, TokenAnswer, Unavailable,
+};
+use tokio::sync::watch;
+use tokio::task::{Id, JoinSet};
+use tokio::time::{Instant, sleep_until};
+
+use crate::attempts::AttemptRecord;
+use crate::dispatch::{BreakerState, Dispatcher, Effect, Plan, SendNo, Sending};
+use crate::message::Message;
+use crate::outcome::Outcome;
+use crate::push::{Shown, TargetState};
+use crate::sink::{Report, Sink};
+
+/// The longest wait of a lease call.
+const LEASE_WAIT: Duration = Duration::from_secs(20);
+/// The pause after a lease call that the queue refused, for example because another process has the shard.
+const REFUSED_PAUSE: Duration = Duration::from_secs(1);
+
+/// What a runner is told from outside.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Wish {
+    /// Lease and send.
+    Run,
+    /// Lease nothing more.
+    Pause,
+    /// Lease nothing more, settle what is under way within the target's time-out, and end.
+    Stop,
+}
+
+/// The I/O around one dispatcher.
+pub(crate) struct Runner {
+    queue: Queue,
+    name: QueueName,
+    sink: Arc<dyn Sink>,
+    dispatcher: Dispatcher,
+    timeout: Duration,
+    shown: Arc<Shown>,
+    wishes: watch::Receiver<Wish>,
+    began: Instant,
+    lease: Option<Pending<Vec<Leased>, Unavailable>>,
+    /// No lease call is made before this instant.
+    quiet_until: Option<Instant>,
+    sends: JoinSet<(Report, Sent)>,
+    numbers: HashMap<Id, SendNo>,
+    /// Calls of the queue whose answers are awaited.
+    calls: JoinSet<Option<(SendNo, TokenAnswer)>>,
+}
+
+/// The facts of an attempt that ended.
+struct Sent {
+    message: Message,
+    took: Duration,
+}
+
+/// The next event of a runner.
+enum Event {
+    Leased(Result<Vec<Leased>, Unavailable>),
+    Sent(SendNo, Report, Option<Sent>),
+    Extended(SendNo, TokenAnswer),
+    Wish(Wish),
+    Time,
+}
+
+impl Runner {
+    pub(crate) fn new(
+        queue: Queue,
+        name: QueueName,
+        plan: Plan,
+        sink: Arc<dyn Sink>,
+        shown: Arc<Shown>,
+        wishes: watch::Receiver<Wish>,
+    ) -> Self {
+        Self {
+            queue,
+            name,
+            sink,
+            dispatcher: Dispatcher::new(plan),
+            timeout: Duration::from_millis(plan.timeout_ms),
+            shown,
+            wishes,
+            began: Instant::now(),
+            lease: None,
+            quiet_until: None,
+            sends: JoinSet::new(),
+            numbers: HashMap::new(),
+            calls: JoinSet::new(),
+        }
+    }
+
+    /// Runs until it is told to stop, or until the queue is closed.
+    pub(crate) async fn run(mut self) {
+        let mut stop_at = None;
+        let begun = match *self.wishes.borrow_and_update() {
+            Wish::Run => self.dispatcher.pass_time(0),
+            Wish::Pause | Wish::Stop => self.dispatcher.pause(0),
+        };
+        self.carry_out(begun);
+        if *self.wishes.borrow() == Wish::Stop {
+            stop_at = Some(Instant::now());
+        }
+        while stop_at.is_none() || !self.dispatcher.is_idle() || !self.calls.is_empty() {
+            let event = self.next(stop_at).await;
+            let now_ms = self.now_ms();
+            let effects = match event {
+                Event::Leased(Ok(tasks)) => self.dispatcher.leased(now_ms, tasks),
+                Event::Leased(Err(Unavailable::Closed)) => break,
+                Event::Leased(Err(_)) => {
+                    self.quiet_until = Some(Instant::now() + REFUSED_PAUSE);
+                    self.dispatcher.leased(now_ms, Vec::new())
+                }
+                Event::Sent(no, report, sent) => {
+                    if let Some(sent) = sent {
+                        self.note(&report, sent);
+                    }
+                    self.dispatcher.sent(now_ms, no, &report.outcome)
+                }
+                Event::Extended(no, answer) => self.dispatcher.extended(now_ms, no, answer),
+                Event::Wish(Wish::Run) => self.dispatcher.resume(now_ms),
+                Event::Wish(Wish::Pause) => self.dispatcher.pause(now_ms),
+                Event::Wish(Wish::Stop) => {
+                    stop_at = Some(Instant::now() + self.timeout);
+                    self.dispatcher.pause(now_ms)
+                }
+                Event::Time if stop_at.is_some_and(|at| at <= Instant::now()) => {
+                    self.sends.abort_all();
+                    self.dispatcher.give_up(now_ms)
+                }
+                Event::Time => self.dispatcher.pass_time(now_ms),
+            };
+            self.carry_out(effects);
+            self.show();
+        }
+    }
+
+    /// Waits for the next event.
+    async fn next(&mut self, stop_at: Option<Instant>) -> Event {
+        let now_ms = self.now_ms();
+        let wake = self.dispatcher.next_wake(now_ms).map(|ms| self.began + Duration::from_millis(ms));
+        let quiet = self.quiet_until.filter(|at| *at > Instant::now());
+        let wake = [wake, stop_at.filter(|_| !self.dispatcher.is_idle())].into_iter().flatten().min();
+        let lease = async {
+            match (&mut self.lease, quiet) {
+                (Some(_), Some(until)) => {
+                    sleep_until(until).await;
+                    None
+                }
+                (Some(pending), None) => Some(pending.await),
+                (None, _) => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            changed = self.wishes.changed() => {
+                // Without a sender no wish can come any more, so the runner ends.
+                let wish = if changed.is_ok() { *self.wishes.borrow_and_update() } else { Wish::Stop };
+                Event::Wish(wish)
+            }
+            Some(ended) = self.sends.join_next_with_id() => {
+                let (id, done) = match ended {
+                    Ok((id, done)) => (id, Some(done)),
+                    Err(error) => (error.id(), None),
+                };
+                let no = self.numbers.remove(&id).expect("each attempt has a number");
+                match done {
+                    Some((report, sent)) => Event::Sent(no, report, Some(sent)),
+                    None => Event::Sent(no, Outcome::task_failed("the sink panicked").into(), None),
+                }
+            }
+            Some(answer) = self.calls.join_next() => match answer.ok().flatten() {
+                Some((no, answer)) => Event::Extended(no, answer),
+                None => Event::Time,
+            },
+            tasks = lease => {
+                self.lease = None;
+                Event::Leased(tasks.unwrap_or(Ok(Vec::new())))
+            }
+            () = until(wake) => Event::Time,
+        }
+    }
+
+    /// Makes the calls and begins the attempts, in the order of the effects.
+    fn carry_out(&mut self, effects: Vec<Effect>) {
+        let lease_ms = self.dispatcher.lease_ms();
+        for effect in effects {
+            match effect {
+                Effect::Lease { max } => {
+                    let lease = Lease::new(&self.name).max(max).lasting(Duration::from_millis(lease_ms));
+                    let lease = Lease { worker: Some("push".into()), ..lease };
+                    self.lease = Some(self.queue.lease(lease, LEASE_WAIT));
+                }
+                Effect::DropLease => self.lease = None,
+                Effect::Send(sending) => self.send(sending),
+                Effect::Ack(tokens) => {
+                    let answers = self.queue.ack(Ack { queue: self.name.clone(), tokens });
+                    self.calls.spawn(settled(answers));
+                }
+                Effect::Nack { token, how, at_least_ms, reason } => {
+                    let nack = Nack::new(&self.name, [token]);
+                    let nack = Nack { how, at_least_ms, reason: Some(reason), ..nack };
+                    self.calls.spawn(settled(self.queue.nack(nack)));
+                }
+                Effect::GiveBack(tokens) => self.queue.give_back(tokens),
+                Effect::Extend { no, token } => {
+                    let lease = Duration::from_millis(lease_ms);
+                    let answers = self.queue.extend(Extend::new(&self.name, [token], lease));
+                    self.calls.spawn(async move {
+                        // A call that was refused says nothing about the lease.
+                        Some((no, answers.await.ok()?.first().copied()?))
+                    });
+                }
+                Effect::Disable { reason } => self.shown.disable(&reason),
+            }
+        }
+    }
+
+    fn send(&mut self, sending: Sending) {
+        let Sending { no, leased, attempt, is_last } = sending;
+        let (sent_at, instance) = (self.queue.now(), self.queue.instance());
+        let message = Message { leased, attempt, is_last, sent_at, instance };
+        let sink = Arc::clone(&self.sink);
+        let begun = Instant::now();
+        let handle = self.sends.spawn(async move {
+            let report = sink.send(&message).await;
+            (report, Sent { message, took: begun.elapsed() })
+        });
+        self.numbers.insert(handle.id(), no);
+    }
+
+    /// Counts and remembers an attempt.
+    fn note(&self, report: &Report, sent: Sent) {
+        let Sent { message, took } = sent;
+        let leased = &message.leased;
+        let is_confirmed = report.outcome == Outcome::Delivered;
+        let late_ms = is_confirmed.then(|| self.queue.now().ms_since(leased.due_at));
+        self.shown.figures.count(&report.outcome, took, late_ms);
+        self.shown.attempts.add(AttemptRecord {
+            key: leased.key.clone(),
+            id: leased.id,
+            attempt: message.attempt,
+            at: message.sent_at,
+            took_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+            outcome: report.outcome.name(),
+            status: report.status,
+            reason: report.outcome.reason().cloned(),
+            answer: report.answer.clone(),
+        });
+    }
+
+    /// Shows the state to others.
+    fn show(&self) {
+        let state = match self.dispatcher.breaker(self.now_ms()) {
+            BreakerState::Closed => TargetState::Closed,
+            BreakerState::Open => TargetState::Open,
+            BreakerState::HalfOpen => TargetState::HalfOpen,
+        };
+        self.shown.update(state, self.dispatcher.sending(), self.dispatcher.last_failure());
+    }
+
+    fn now_ms(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
+/// Waits for the answer of a call that ends leases. If the queue refuses the call, the leases end by themselves.
+fn settled<E: From<Unavailable> + Send + 'static>(
+    answers: Pending<Vec<TokenAnswer>, E>,
+) -> Pin<Box<dyn Future<Output = Option<(SendNo, TokenAnswer)>> + Send>> {
+    Box::pin(async move {
+        let _ = answers.await;
+        None
+    })
+}
+
+/// Waits until an instant; `None`: for ever.
+async fn until(at: Option<Instant>) {
+    match at {
+        Some(at) => sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,266 @@
+//! The dispatcher beside a model of the queue: whatever happens, each task is settled once, limits hold, and no order is inverted.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use proptest::prelude::*;
+use tickwheel_push::Outcome;
+use tickwheel_push::dispatch::{BreakerPlan, BreakerState, Dispatcher, Effect, Order, Plan, SendNo};
+use tickwheel_queue::{
+    Backoff, Group, Key, Lease, Leased, NackHow, Put, Queue, QueueName, Retry, Token, TokenAnswer,
+    Undeliverable,
+};
+
+/// Real deliveries, as material for the model: task `n` has the group `n % 4`, and is tried at most 3 times.
+fn deliveries(count: usize) -> Vec<Leased> {
+    let queue = Queue::options().virtual_clock().open_memory().expect("a queue");
+    let name = QueueName::new("q").expect("a name");
+    for n in 0..count {
+        let mut put = Put::new(&name, Key::new(&format!("k{n}")).expect("a key"));
+        put.terms.retry = Some(retry());
+        put.terms.group = Some(Group::new(&format!("g{}", n % 4)).expect("a group"));
+        queue.put(put).wait().expect("a put");
+    }
+    queue.lease(Lease::new(&name).max(count), Duration::ZERO).wait().expect("a lease")
+}
+
+fn retry() -> Retry {
+    let backoff = Backoff { doubles: true, base_ms: 100, max_ms: 400, jitter_percent: 0 };
+    Retry { max_attempts: Some(3), backoff: Some(backoff) }
+}
+
+/// A queue as the dispatcher sees it, and all that a run must keep to.
+struct World {
+    dispatcher: Dispatcher,
+    order: Order,
+    now_ms: u64,
+    /// Tasks that may be leased, by their order.
+    ready: BTreeMap<u64, Leased>,
+    leased: BTreeMap<u64, Leased>,
+    /// Tasks that are waiting after a nack. The model makes them ready at once when it likes.
+    nacked: Vec<Leased>,
+    ended: BTreeSet<u64>,
+    wanted: Option<usize>,
+    sending: BTreeMap<SendNo, Arc<Leased>>,
+    extensions: Vec<SendNo>,
+    /// The tasks in the order in which their messages were confirmed or given up.
+    settled: Vec<u64>,
+    is_on: bool,
+    is_disabled: bool,
+}
+
+impl World {
+    fn new(plan: Plan, tasks: Vec<Leased>) -> Self {
+        let ready = tasks.into_iter().map(|leased| (leased.id, leased)).collect();
+        let mut world = Self {
+            dispatcher: Dispatcher::new(plan),
+            order: plan.order,
+            now_ms: 0,
+            ready,
+            leased: BTreeMap::new(),
+            nacked: Vec::new(),
+            ended: BTreeSet::new(),
+            wanted: None,
+            sending: BTreeMap::new(),
+            extensions: Vec::new(),
+            settled: Vec::new(),
+            is_on: true,
+            is_disabled: false,
+        };
+        let effects = world.dispatcher.pass_time(0);
+        world.carry_out(effects);
+        world
+    }
+
+    fn by_token(&mut self, token: Token) -> Leased {
+        let id = *self.leased.iter().find(|(_, leased)| leased.token == token).expect("a lease ends once").0;
+        self.leased.remove(&id).expect("it was just found")
+    }
+
+    fn carry_out(&mut self, effects: Vec<Effect>) {
+        for effect in effects {
+            match effect {
+                Effect::Lease { max } => {
+                    assert!(self.wanted.is_none() && max > 0, "one lease call at a time");
+                    assert!(self.is_on, "nothing is leased in a pause");
+                    assert_ne!(self.dispatcher.breaker(self.now_ms), BreakerState::Open);
+                    self.wanted = Some(max);
+                }
+                Effect::DropLease => assert!(self.wanted.take().is_some()),
+                Effect::Send(sending) => {
+                    assert!(self.leased.contains_key(&sending.leased.id), "what is sent is leased");
+                    assert!(
+                        self.sending.values().all(|other| other.id != sending.leased.id),
+                        "sent once at a time"
+                    );
+                    assert_ne!(self.dispatcher.breaker(self.now_ms), BreakerState::Open);
+                    self.sending.insert(sending.no, sending.leased);
+                }
+                Effect::Ack(tokens) => {
+                    for token in tokens {
+                        let leased = self.by_token(token);
+                        self.settled.push(leased.id);
+                        assert!(self.ended.insert(leased.id), "a task ends once");
+                    }
+                }
+                Effect::Nack { token, how, .. } => {
+                    let leased = self.by_token(token);
+                    if how == NackHow::Returned {
+                        assert_eq!(self.order, Order::None, "an order keeps what fails in hand");
+                        self.nacked.push(leased);
+                    } else {
+                        self.settled.push(leased.id);
+                        assert!(self.ended.insert(leased.id), "a task ends once");
+                    }
+                }
+                Effect::GiveBack(tokens) => {
+                    for token in tokens {
+                        let leased = self.by_token(token);
+                        self.ready.insert(leased.id, leased);
+                    }
+                }
+                Effect::Extend { no, .. } => self.extensions.push(no),
+                Effect::Disable { .. } => (self.is_on, self.is_disabled) = (false, true),
+            }
+        }
+    }
+
+    /// The queue answers the lease call, with the first tasks that its limits let through.
+    fn answer_lease(&mut self) {
+        let Some(max) = self.wanted.take() else { return };
+        let mut taken = Vec::new();
+        let ids: Vec<u64> = self.ready.keys().copied().collect();
+        for id in ids {
+            let group = self.ready[&id].group.clone();
+            let busy = self.leased.values().any(|leased| leased.group == group);
+            if taken.len() == max || self.order == Order::Group && busy {
+                continue;
+            }
+            let leased = self.ready.remove(&id).expect("it is ready");
+            self.leased.insert(id, leased.clone());
+            taken.push(leased);
+        }
+        let effects = self.dispatcher.leased(self.now_ms, taken);
+        self.carry_out(effects);
+    }
+
+    fn end_send(&mut self, nth: usize, outcome: &Outcome) {
+        let Some(&no) = self.sending.keys().nth(nth % self.sending.len().max(1)) else { return };
+        self.sending.remove(&no);
+        let effects = self.dispatcher.sent(self.now_ms, no, outcome);
+        self.carry_out(effects);
+    }
+
+    fn pass(&mut self, ms: u64) {
+        self.now_ms += ms;
+        let effects = self.dispatcher.pass_time(self.now_ms);
+        self.carry_out(effects);
+        for no in std::mem::take(&mut self.extensions) {
+            let effects = self.dispatcher.extended(self.now_ms, no, TokenAnswer::Extended);
+            self.carry_out(effects);
+        }
+    }
+
+    fn set_on(&mut self, is_on: bool) {
+        self.is_on = is_on;
+        self.is_disabled &= !is_on;
+        let effects =
+            if is_on { self.dispatcher.resume(self.now_ms) } else { self.dispatcher.pause(self.now_ms) };
+        self.carry_out(effects);
+    }
+
+    fn check(&self, concurrency: usize) {
+        let limit = if self.order == Order::Queue { 1 } else { concurrency };
+        assert!(self.sending.len() <= limit, "no more are sent than allowed");
+        assert_eq!(self.dispatcher.sending(), self.sending.len());
+        if self.order == Order::Queue {
+            assert!(self.dispatcher.in_hand() <= 1, "one task of the queue is under way");
+        }
+    }
+
+    /// Everything works again: all tasks end.
+    fn drain(&mut self) {
+        self.set_on(true);
+        for _ in 0..10_000 {
+            for leased in std::mem::take(&mut self.nacked) {
+                self.ready.insert(leased.id, leased);
+            }
+            self.answer_lease();
+            self.end_send(0, &Outcome::Delivered);
+            let wake = self.dispatcher.next_wake(self.now_ms).unwrap_or(self.now_ms);
+            self.pass(wake.saturating_sub(self.now_ms));
+            if self.ready.is_empty() && self.leased.is_empty() && self.nacked.is_empty() {
+                return;
+            }
+        }
+        panic!("tasks are left: {:?}", self.leased.keys());
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Op {
+    Lease,
+    Deliver(usize),
+    Fail(usize),
+    TargetFails(usize, Option<u64>),
+    Refuse(usize),
+    Disable(usize),
+    Pass(u64),
+    Pause,
+    Resume,
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        4 => Just(Op::Lease),
+        4 => (0..9_usize).prop_map(Op::Deliver),
+        3 => (0..9_usize).prop_map(Op::Fail),
+        2 => ((0..9_usize), proptest::option::of(0..3_000_u64)).prop_map(|(nth, ms)| Op::TargetFails(nth, ms)),
+        1 => (0..9_usize).prop_map(Op::Refuse),
+        1 => (0..9_usize).prop_map(Op::Disable),
+        4 => (0..2_000_u64).prop_map(Op::Pass),
+        1 => Just(Op::Pause),
+        2 => Just(Op::Resume),
+    ]
+}
+
+#[test]
+fn each_task_is_settled_once_whatever_happens() {
+    let tasks = deliveries(30);
+    let orders = prop_oneof![Just(Order::None), Just(Order::Group), Just(Order::Queue)];
+    proptest!(ProptestConfig::with_cases(400), |(ops in proptest::collection::vec(op(), 0..120), order in orders, concurrency in 1..9_usize)| {
+        let breaker = BreakerPlan { failures: 4, open_ms: 500, open_max_ms: 2_000 };
+        let plan = Plan { concurrency, timeout_ms: 1_000, order, breaker };
+        let mut world = World::new(plan, tasks.clone());
+        for op in ops {
+            match op {
+                Op::Lease => world.answer_lease(),
+                Op::Deliver(nth) => world.end_send(nth, &Outcome::Delivered),
+                Op::Fail(nth) => world.end_send(nth, &Outcome::task_failed("no")),
+                Op::TargetFails(nth, open_ms) => {
+                    world.end_send(nth, &Outcome::TargetFailed { reason: "down".into(), open_ms });
+                }
+                Op::Refuse(nth) => {
+                    let why = Undeliverable::Refused;
+                    world.end_send(nth, &Outcome::Undeliverable { why, reason: "never".into() });
+                }
+                Op::Disable(nth) => world.end_send(nth, &Outcome::Disabled { reason: "gone".into() }),
+                Op::Pass(ms) => world.pass(ms),
+                Op::Pause => world.set_on(false),
+                Op::Resume => world.set_on(true),
+            }
+            world.check(concurrency);
+        }
+        world.drain();
+        prop_assert_eq!(world.ended.len(), 30);
+        prop_assert!(world.dispatcher.in_hand() == 0);
+        // Of each group, and of a queue in order, tasks were settled in the order of their ids.
+        let of = |group: Option<u64>| world.settled.iter().filter(move |id| group.is_none_or(|group| (**id - 1) % 4 == group));
+        match order {
+            Order::None => {}
+            Order::Group => (0..4).for_each(|group| assert!(of(Some(group)).is_sorted(), "{:?}", world.settled)),
+            Order::Queue => assert!(of(None).is_sorted(), "{:?}", world.settled),
+        }
+    });
+}
