@@ -2,8 +2,6 @@
 //! came of it.
 
 use std::collections::HashMap;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -272,13 +270,11 @@ impl Runner {
 }
 
 /// Waits for the answer of a call that ends leases. If the queue refuses the call, the leases end by themselves.
-fn settled<E: From<Unavailable> + Send + 'static>(
+async fn settled<E: From<Unavailable>>(
     answers: Pending<Vec<TokenAnswer>, E>,
-) -> Pin<Box<dyn Future<Output = Option<(SendNo, TokenAnswer)>> + Send>> {
-    Box::pin(async move {
-        let _ = answers.await;
-        None
-    })
+) -> Option<(SendNo, TokenAnswer)> {
+    let _ = answers.await;
+    None
 }
 
 /// Waits until an instant; `None`: for ever.

@@ -3,14 +3,14 @@
 //!
 //! - `range`: the ranges of addresses that are denied.
 //! - `place`: one place that an operator opened.
-//! - `guard`: the decision.
+//! - `rules`: the decision.
 //! - `host`: the host of a URL, with all literal forms of an address.
 
-mod guard;
 mod host;
 mod place;
 mod range;
+mod rules;
 
-pub use guard::{Blocked, Guard};
 pub use host::{Host, HostError};
 pub use place::{Place, PlaceError};
+pub use rules::{Blocked, Guard};

@@ -3,19 +3,19 @@
 //! - `url`, `request`, `sign`: what is sent.
 //! - `answer`: what an answer, or none, means.
 //! - `connect`, `connection`: the way there.
-//! - `webhook`: the sink.
+//! - `sender`: the sink.
 
 mod answer;
 mod connect;
 mod connection;
 mod request;
+mod sender;
 mod sign;
 mod url;
-mod webhook;
 
 pub use answer::{Answer, AnswerRules, Failure};
 pub use connect::{Resolve, Resolving, SystemResolver, TlsPlan, TlsPlanError};
 pub use request::{Auth, BodyForm, PlanError, RequestPlan, Unsendable};
+pub use sender::{Webhook, WebhookPlan};
 pub use sign::{SigningKey, SigningKeyError, new_secret};
 pub use url::{Url, UrlError};
-pub use webhook::{Webhook, WebhookPlan};
