@@ -88,9 +88,9 @@ impl Target {
 /// Why nothing is sent to a target.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Pause {
-    /// An operator paused it.
+    /// An operator paused the target.
     Paused,
-    /// It is disabled for this reason, until an operator resumes it.
+    /// The target is disabled for this reason, until an operator resumes it.
     Disabled(Arc<str>),
 }
 
@@ -249,7 +249,7 @@ impl Shared {
     }
 }
 
-/// What others see of a target. Its runner writes it.
+/// The facts of a target that others see. Its runner writes them.
 pub(crate) struct Shown {
     queue: QueueName,
     notices: mpsc::UnboundedSender<Notice>,

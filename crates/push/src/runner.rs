@@ -24,7 +24,7 @@ const LEASE_WAIT: Duration = Duration::from_secs(20);
 /// The pause after a lease call that the queue refused, for example because another process has the shard.
 const REFUSED_PAUSE: Duration = Duration::from_secs(1);
 
-/// What a runner is told from outside.
+/// An order to a runner from outside.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Wish {
     /// Lease and send.

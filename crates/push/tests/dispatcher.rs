@@ -255,7 +255,7 @@ fn each_task_is_settled_once_whatever_happens() {
         world.drain();
         prop_assert_eq!(world.ended.len(), 30);
         prop_assert!(world.dispatcher.in_hand() == 0);
-        // Of each group, and of a queue in order, tasks were settled in the order of their ids.
+        // The tasks of a group, or of the whole queue, were settled in the order of their ids.
         let of = |group: Option<u64>| world.settled.iter().filter(move |id| group.is_none_or(|group| (**id - 1) % 4 == group));
         match order {
             Order::None => {}

@@ -4,7 +4,7 @@ use crate::finding::Finding;
 use crate::root::Text;
 
 /// Public places that we refer to; the last one names the format of pictures.
-const PUBLIC: [&str; 18] = [
+const PUBLIC: [&str; 19] = [
     "crates.io",
     "doc.rust-lang.org",
     "docs.amazonaws.cn",
@@ -22,6 +22,7 @@ const PUBLIC: [&str; 18] = [
     "www.apache.org",
     "www.confluent.io",
     "www.rfc-editor.org",
+    "www.standardwebhooks.com",
     "www.w3.org",
 ];
 /// Endings set aside for examples, and loopback.

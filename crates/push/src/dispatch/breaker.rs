@@ -30,7 +30,7 @@ impl Default for BreakerPlan {
     }
 }
 
-/// What a breaker lets through.
+/// The state of a breaker.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum BreakerState {
     /// Messages are sent.

@@ -53,7 +53,7 @@ pub enum PlaceError {
     Host {
         /// The text.
         text: String,
-        /// What is wrong with the host.
+        /// The mistake in the host.
         why: HostError,
     },
     /// The port is no number from 1 to 65535.

@@ -1,4 +1,4 @@
-//! [`RequestPlan`]: what a webhook sends for each message.
+//! [`RequestPlan`]: the request that a webhook sends for each message.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -55,7 +55,7 @@ impl std::fmt::Debug for Auth {
     }
 }
 
-/// What a webhook sends for each message: method, URL, headers, body and signatures.
+/// The parts of each request of a webhook: method, URL, headers, body and signatures.
 #[derive(Debug)]
 pub struct RequestPlan {
     method: Method,
@@ -88,7 +88,7 @@ pub enum PlanError {
     Template {
         /// The name of the header.
         name: String,
-        /// What is wrong.
+        /// The mistake in the template.
         why: TemplateError,
     },
     /// The token, the user or the password has a character that no header has, or the user has a colon.

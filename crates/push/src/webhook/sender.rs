@@ -55,7 +55,7 @@ struct Idle {
 
 /// The settings of a webhook.
 pub struct WebhookPlan {
-    /// What is sent.
+    /// The requests.
     pub request: RequestPlan,
     /// The keys that sign; each gives one signature. Without keys the requests are not signed.
     pub keys: Vec<SigningKey>,

@@ -153,7 +153,7 @@ mod tests {
             ("HTTPS://A.Example:443/x", "https://a.example/x"),
             ("https://a.example:8443?q={id}", "https://a.example:8443/?q={id}"),
             ("http://[::1]:80/", "http://[::1]/"),
-            ("http://127.1/", "http://127.0.0.1/"),
+            ("http://127.0.0.1:80/", "http://127.0.0.1/"),
             ("https://a.example/a%20b/{tag.0}", "https://a.example/a%20b/{tag.0}"),
         ] {
             let url = Url::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
