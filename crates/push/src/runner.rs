@@ -158,7 +158,7 @@ impl Runner {
         };
         tokio::select! {
             biased;
-            changed = self.wishes.changed() => {
+            changed = self.wishes.changed(), if stop_at.is_none() => {
                 // Without a sender no wish can come any more, so the runner ends.
                 let wish = if changed.is_ok() { *self.wishes.borrow_and_update() } else { Wish::Stop };
                 Event::Wish(wish)
