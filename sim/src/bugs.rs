@@ -52,7 +52,7 @@ pub const BUGS: [Bug; 51] = [
     bug("pause-forgotten", &["limits"]),
     bug("drain-forgotten", &["limits"]),
     bug("backlog-forgotten", &["limits"]),
-    bug("deleted-in-memory-only", &["limits", "P3", "P4"]),
+    bug("deleted-in-memory-only", &["limits", "P1", "P3", "P4"]),
     bug("parked-for-ever", &["P3", "P4"]),
     bug("instant-lost", &["P1"]),
     bug("instant-made-twice", &["P6", "P4"]),

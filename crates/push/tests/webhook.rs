@@ -328,7 +328,7 @@ async fn a_redirect_is_a_failure_and_is_not_followed() {
     )
     .leak();
     let metadata = Treat::Answer(
-        "HTTP/1.1 302 Found\r\nlocation: http://169.254.169.254/latest\r\ncontent-length: 0\r\n\r\n",
+        "HTTP/1.1 302 Found\r\nlocation: //169.254.169.254/latest\r\ncontent-length: 0\r\n\r\n",
     );
     let receiver = Receiver::start([Treat::Answer(text), metadata]).await;
     let pushed = Options::of(receiver.url()).start();
