@@ -12,17 +12,19 @@ use tickwheel_queue::{
     Undeliverable,
 };
 
-/// Real deliveries, as material for the model: task `n` has the group `n % 4`, and is tried at most 3 times.
-fn deliveries(count: usize) -> Vec<Leased> {
+const GROUPS: u64 = 10;
+
+/// Real deliveries, as material for the model: task `n` has the group `n % GROUPS`, and is tried at most 3 times.
+fn deliveries(count: u64) -> Vec<Leased> {
     let queue = Queue::options().virtual_clock().open_memory().expect("a queue");
     let name = QueueName::new("q").expect("a name");
     for n in 0..count {
         let mut put = Put::new(&name, Key::new(&format!("k{n}")).expect("a key"));
         put.terms.retry = Some(retry());
-        put.terms.group = Some(Group::new(&format!("g{}", n % 4)).expect("a group"));
+        put.terms.group = Some(Group::new(&format!("g{}", n % GROUPS)).expect("a group"));
         queue.put(put).wait().expect("a put");
     }
-    queue.lease(Lease::new(&name).max(count), Duration::ZERO).wait().expect("a lease")
+    queue.lease(Lease::new(&name).max(count as usize), Duration::ZERO).wait().expect("a lease")
 }
 
 fn retry() -> Retry {
@@ -256,11 +258,57 @@ fn each_task_is_settled_once_whatever_happens() {
         prop_assert_eq!(world.ended.len(), 30);
         prop_assert!(world.dispatcher.in_hand() == 0);
         // The tasks of a group, or of the whole queue, were settled in the order of their ids.
-        let of = |group: Option<u64>| world.settled.iter().filter(move |id| group.is_none_or(|group| (**id - 1) % 4 == group));
+        let of = |group: Option<u64>| world.settled.iter().filter(move |id| group.is_none_or(|group| (**id - 1) % GROUPS == group));
         match order {
             Order::None => {}
-            Order::Group => (0..4).for_each(|group| assert!(of(Some(group)).is_sorted(), "{:?}", world.settled)),
+            Order::Group => (0..GROUPS).for_each(|group| assert!(of(Some(group)).is_sorted(), "{:?}", world.settled)),
             Order::Queue => assert!(of(None).is_sorted(), "{:?}", world.settled),
         }
     });
+}
+
+/// A task that fails is kept in hand: its lease goes on, its tries are counted, and nothing overtakes it.
+#[test]
+fn a_task_that_fails_in_an_order_is_tried_again_in_hand_until_its_policy_ends() {
+    let plan = Plan { order: Order::Queue, ..Plan::default() };
+    let mut dispatcher = Dispatcher::new(plan);
+    assert_eq!(dispatcher.pass_time(0), [Effect::Lease { max: 1 }]);
+    let first = deliveries(2).remove(0);
+    let mut effects = dispatcher.leased(0, vec![first.clone()]);
+    let mut now_ms = 0;
+    for (attempt, wait_ms) in [(1, 100), (2, 200)] {
+        let [Effect::Send(sending)] = &effects[..] else { panic!("{effects:?}") };
+        assert_eq!((sending.attempt, sending.is_last), (attempt, false));
+        assert_eq!(dispatcher.sent(now_ms, sending.no, &Outcome::task_failed("no")), []);
+        assert_eq!(dispatcher.next_wake(now_ms), Some(now_ms + wait_ms));
+        assert_eq!(dispatcher.pass_time(now_ms + wait_ms - 1), []);
+        now_ms += wait_ms;
+        effects = dispatcher.pass_time(now_ms);
+    }
+    let [Effect::Send(last)] = &effects[..] else { panic!("{effects:?}") };
+    assert_eq!((last.attempt, last.is_last), (3, true));
+    let ended = dispatcher.sent(now_ms, last.no, &Outcome::task_failed("no"));
+    let how = NackHow::Undeliverable(Undeliverable::Exhausted);
+    let nack = Effect::Nack { token: first.token, how, at_least_ms: None, reason: "no".into() };
+    assert_eq!(ended, [nack, Effect::Lease { max: 1 }]);
+}
+
+/// A lease in hand is extended before it ends, and a task that its owner took away is let go.
+#[test]
+fn a_lease_in_hand_is_extended() {
+    let mut task = deliveries(1).remove(0);
+    let long = Backoff { doubles: false, base_ms: 60_000, max_ms: 60_000, jitter_percent: 0 };
+    task.retry = Retry { max_attempts: None, backoff: Some(long) };
+    let mut dispatcher = Dispatcher::new(Plan { order: Order::Group, ..Plan::default() });
+    dispatcher.pass_time(0);
+    let effects = dispatcher.leased(0, vec![task.clone()]);
+    let Some(Effect::Send(sending)) = effects.first() else { panic!("{effects:?}") };
+    dispatcher.sent(0, sending.no, &Outcome::task_failed("no"));
+    assert_eq!(dispatcher.in_hand(), 1);
+    let half = dispatcher.lease_ms() / 2;
+    assert_eq!(dispatcher.pass_time(half), [Effect::Extend { no: sending.no, token: task.token }]);
+    dispatcher.extended(half, sending.no, TokenAnswer::Extended);
+    assert_eq!(dispatcher.in_hand(), 1);
+    dispatcher.extended(2 * half, sending.no, TokenAnswer::Revoked);
+    assert_eq!(dispatcher.in_hand(), 0);
 }
