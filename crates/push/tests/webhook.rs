@@ -191,8 +191,8 @@ impl Pushed {
 
     fn count(&self, outcome: &str) -> u64 {
         let view = self.push.view(&self.name).expect("a target");
-        let count = view.figures.outcomes().find(|(name, _)| *name == outcome).expect("an outcome").1;
-        count
+        let mut outcomes = view.figures.outcomes();
+        outcomes.find(|(name, _)| *name == outcome).expect("an outcome").1
     }
 }
 
