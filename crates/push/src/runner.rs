@@ -2,6 +2,7 @@
 //! came of it.
 
 use std::collections::HashMap;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use tickwheel_queue::{
 };
 use tokio::sync::watch;
 use tokio::task::{Id, JoinSet};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::attempts::AttemptRecord;
 use crate::dispatch::{BreakerState, Dispatcher, Effect, Plan, SendNo, Sending};
@@ -45,14 +46,15 @@ pub(crate) struct Runner {
     shown: Arc<Shown>,
     wishes: watch::Receiver<Wish>,
     began: Instant,
-    lease: Option<Pending<Vec<Leased>, Unavailable>>,
-    /// No lease call is made before this instant.
-    quiet_until: Option<Instant>,
+    lease: Option<LeaseCall>,
     sends: JoinSet<(Report, Sent)>,
     numbers: HashMap<Id, SendNo>,
     /// Calls of the queue whose answers are awaited.
     calls: JoinSet<Option<(SendNo, TokenAnswer)>>,
 }
+
+/// A lease call under way. Dropping it gives back what it has leased.
+type LeaseCall = Pin<Box<dyn Future<Output = Result<Vec<Leased>, Unavailable>> + Send>>;
 
 /// The facts of an attempt that ended.
 struct Sent {
@@ -88,7 +90,6 @@ impl Runner {
             wishes,
             began: Instant::now(),
             lease: None,
-            quiet_until: None,
             sends: JoinSet::new(),
             numbers: HashMap::new(),
             calls: JoinSet::new(),
@@ -112,10 +113,7 @@ impl Runner {
             let effects = match event {
                 Event::Leased(Ok(tasks)) => self.dispatcher.leased(now_ms, tasks),
                 Event::Leased(Err(Unavailable::Closed)) => break,
-                Event::Leased(Err(_)) => {
-                    self.quiet_until = Some(Instant::now() + REFUSED_PAUSE);
-                    self.dispatcher.leased(now_ms, Vec::new())
-                }
+                Event::Leased(Err(_)) => self.dispatcher.leased(now_ms, Vec::new()),
                 Event::Sent(no, report, sent) => {
                     if let Some(sent) = sent {
                         self.note(&report, sent);
@@ -144,16 +142,11 @@ impl Runner {
     async fn next(&mut self, stop_at: Option<Instant>) -> Event {
         let now_ms = self.now_ms();
         let wake = self.dispatcher.next_wake(now_ms).map(|ms| self.began + Duration::from_millis(ms));
-        let quiet = self.quiet_until.filter(|at| *at > Instant::now());
         let wake = [wake, stop_at.filter(|_| !self.dispatcher.is_idle())].into_iter().flatten().min();
         let lease = async {
-            match (&mut self.lease, quiet) {
-                (Some(_), Some(until)) => {
-                    sleep_until(until).await;
-                    None
-                }
-                (Some(pending), None) => Some(pending.await),
-                (None, _) => std::future::pending().await,
+            match &mut self.lease {
+                Some(call) => call.await,
+                None => std::future::pending().await,
             }
         };
         tokio::select! {
@@ -180,7 +173,7 @@ impl Runner {
             },
             tasks = lease => {
                 self.lease = None;
-                Event::Leased(tasks.unwrap_or(Ok(Vec::new())))
+                Event::Leased(tasks)
             }
             () = until(wake) => Event::Time,
         }
@@ -194,7 +187,7 @@ impl Runner {
                 Effect::Lease { max } => {
                     let lease = Lease::new(&self.name).max(max).lasting(Duration::from_millis(lease_ms));
                     let lease = Lease { worker: Some("push".into()), ..lease };
-                    self.lease = Some(self.queue.lease(lease, LEASE_WAIT));
+                    self.lease = Some(Box::pin(leased(self.queue.lease(lease, LEASE_WAIT))));
                 }
                 Effect::DropLease => self.lease = None,
                 Effect::Send(sending) => self.send(sending),
@@ -267,6 +260,15 @@ impl Runner {
     fn now_ms(&self) -> u64 {
         u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
+}
+
+/// Waits for the answer of a lease call. The answer of a call that was refused comes after a pause, because the next call follows it at once.
+async fn leased(answer: Pending<Vec<Leased>, Unavailable>) -> Result<Vec<Leased>, Unavailable> {
+    let answer = answer.await;
+    if answer.as_ref().is_err_and(|refused| *refused != Unavailable::Closed) {
+        sleep(REFUSED_PAUSE).await;
+    }
+    answer
 }
 
 /// Waits for the answer of a call that ends leases. If the queue refuses the call, the leases end by themselves.

@@ -1,6 +1,6 @@
 //! [`GivenBack`]: how often each task was given back because of its target.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A task that was given back this number of times counts one attempt, so that a task that itself makes the target fail ends at some time.
 const TIMES_MAX: u32 = 1_000;
@@ -14,7 +14,7 @@ const TASKS_MAX: usize = 10_000;
 pub(crate) struct GivenBack {
     by_id: BTreeMap<u64, Count>,
     /// The same tasks in the order in which they were first given back.
-    by_time: BTreeMap<(u64, u64), ()>,
+    by_time: BTreeSet<(u64, u64)>,
 }
 
 #[derive(Copy, Clone, Debug)]
@@ -29,12 +29,12 @@ impl GivenBack {
     pub(crate) fn count(&mut self, id: u64, now_ms: u64) -> bool {
         let count = self.by_id.entry(id).or_insert(Count { times: 0, since_ms: now_ms });
         count.times += 1;
-        self.by_time.insert((count.since_ms, id), ());
+        self.by_time.insert((count.since_ms, id));
         let is_over = count.times >= TIMES_MAX || now_ms.saturating_sub(count.since_ms) >= MS_MAX;
         if is_over {
             self.forget(id);
         } else if self.by_id.len() > TASKS_MAX
-            && let Some((&(_, oldest), ())) = self.by_time.first_key_value()
+            && let Some(&(_, oldest)) = self.by_time.first()
         {
             self.forget(oldest);
         }
