@@ -13,9 +13,9 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
 use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
 
 use crate::ClientError;
-use crate::connection::{Connection, Stream};
 use crate::endpoint::Endpoint;
 use crate::error::untrusted;
+use tickwheel_http::{Connection, Stream};
 
 /// The time limit for reaching a server: 5 s, with the look-up of its name and the handshake. A server that takes longer
 /// is down or far away.

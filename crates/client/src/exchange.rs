@@ -8,12 +8,12 @@ use hyper::body::{Body, Bytes, Incoming};
 use hyper::header::{ACCEPT, AUTHORIZATION, HOST, USER_AGENT};
 use hyper::http;
 use tickwheel_api::TraceContext;
+use tickwheel_http::Connection;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::ClientError;
 use crate::call::{Answer, Call, Repeat, Request};
 use crate::connect::Connector;
-use crate::connection::Connection;
 use crate::error::{Outcome, Secret, broken, refusal};
 use crate::pool::Pool;
 use crate::retries::Retries;
@@ -109,8 +109,8 @@ impl Exchange {
                     let line = Arc::clone(&self.line);
                     return Ok(Reply { status, body, connection: Some(connection), line, terms });
                 }
-                Err(_) if is_kept && !connection.has_sent() && Instant::now() < terms.deadline => {}
-                Err(ClientError::NoAnswer { address, source, .. }) if !connection.has_sent() => {
+                Err(_) if is_kept && connection.written() == 0 && Instant::now() < terms.deadline => {}
+                Err(ClientError::NoAnswer { address, source, .. }) if connection.written() == 0 => {
                     return Err(ClientError::Unreachable { address, source });
                 }
                 Err(error) => return Err(error),

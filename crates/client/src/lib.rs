@@ -57,7 +57,6 @@ mod call;
 mod calls;
 mod client;
 mod connect;
-mod connection;
 mod endpoint;
 mod error;
 mod exchange;

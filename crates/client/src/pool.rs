@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::connection::Connection;
+use tickwheel_http::Connection;
 
 /// The number of kept connections: 64. This number of calls can share one client at the same time without new connections.
 const KEPT_MAX: usize = 64;

@@ -15,6 +15,7 @@ const CLEAN: &[&str] = &[
     "crates/client",
     "crates/core",
     "crates/engine",
+    "crates/http",
     "crates/push",
     "crates/queue",
     "crates/server",

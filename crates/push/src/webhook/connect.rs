@@ -22,9 +22,9 @@ use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
 
 use super::answer::Failure;
-use super::connection::{Connection, Stream};
 use super::url::Url;
 use crate::guard::{Guard, Host};
+use tickwheel_http::{Connection, Stream};
 
 /// The time for the look-up and the TCP connection together, over all addresses.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);

@@ -2,12 +2,11 @@
 //!
 //! - `url`, `request`, `sign`: what is sent.
 //! - `answer`: what an answer, or none, means.
-//! - `connect`, `connection`: the way there.
+//! - `connect`: the way there.
 //! - `sender`: the sink.
 
 mod answer;
 mod connect;
-mod connection;
 mod request;
 mod sender;
 mod sign;

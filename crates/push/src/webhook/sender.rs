@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use hyper::body::Incoming;
 use hyper::header::{HeaderMap, RETRY_AFTER};
+use tickwheel_http::Connection;
 use tickwheel_queue::Undeliverable;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_rustls::rustls::ClientConfig;
 
 use super::answer::{Answer, AnswerRules, Failure, retry_after};
 use super::connect::{Connector, Resolve};
-use super::connection::Connection;
 use super::request::RequestPlan;
 use super::sign::SigningKey;
 use crate::guard::Guard;
