@@ -4,9 +4,11 @@
 //! - [`Push`] gives queues their targets.
 //! - [`Sink`] is the other side of a target. [`webhook::Webhook`] is one.
 //! - [`dispatch`] decides what is leased, sent and settled.
+//! - [`broker`] has what the sinks of brokers share.
 //! - [`guard`] keeps webhooks away from the network of the server.
 
 mod attempts;
+pub mod broker;
 pub mod dispatch;
 mod figures;
 pub mod guard;
@@ -16,6 +18,7 @@ mod push;
 mod runner;
 mod sink;
 mod template;
+mod text;
 pub mod webhook;
 
 pub use attempts::{AttemptRecord, Attempts};

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
+use tickwheel_api::{EnvelopeBody, PayloadBody, TraceContext};
 use tickwheel_queue::{Leased, Timestamp};
+
+use crate::text::{percent_encoded, rfc3339};
 
 /// A task on its way to a target, with the facts of this attempt.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -32,6 +35,43 @@ impl Message {
             return format!("tw_{instance:08x}_{id}");
         }
         format!("tw_{instance:08x}_{id}_{step}")
+    }
+
+    /// Returns the facts that go beside each payload, with their names. The values are ASCII: the key is percent-encoded.
+    pub(crate) fn facts(&self) -> Vec<(&'static str, String)> {
+        let Leased { queue, key, due_at, trace, .. } = &*self.leased;
+        let mut encoded_key = String::new();
+        percent_encoded(&mut encoded_key, key.as_str());
+        let mut facts = vec![
+            ("tickwheel-queue", queue.as_str().to_owned()),
+            ("tickwheel-key", encoded_key),
+            ("tickwheel-attempt", self.attempt.to_string()),
+            ("tickwheel-due-at", rfc3339(due_at.as_ms())),
+            ("tickwheel-last-attempt", self.is_last.to_string()),
+        ];
+        if let Some(trace) = trace.as_deref().and_then(TraceContext::read) {
+            facts.push(("traceparent", trace.traceparent));
+            facts.extend(trace.tracestate.map(|state| ("tracestate", state)));
+        }
+        facts
+    }
+
+    /// Returns the task with its payload as JSON, for receivers that want the facts in the body.
+    pub(crate) fn envelope(&self) -> Vec<u8> {
+        let Leased { queue, key, id, due_at, group, body, .. } = &*self.leased;
+        let (payload, content_type) = self.payload();
+        let envelope = EnvelopeBody {
+            queue: queue.as_str().to_owned(),
+            key: key.as_str().to_owned(),
+            id: *id,
+            attempt: self.attempt,
+            due_at_ms: due_at.as_ms(),
+            sent_at_ms: self.sent_at.as_ms(),
+            tags: body.tags.iter().map(|tag| tag.as_str().to_owned()).collect(),
+            group: group.as_ref().map(|group| group.as_str().to_owned()),
+            payload: PayloadBody { bytes: payload.to_vec(), content_type: content_type.to_owned() },
+        };
+        serde_json::to_vec(&envelope).expect("no member of an envelope fails to be written")
     }
 
     /// Returns the payload and its content type.

@@ -5,6 +5,7 @@ use std::fmt;
 use tickwheel_queue::Leased;
 
 use crate::message::Message;
+use crate::text::rfc3339;
 
 /// A text with places for the values of a task: `/hooks/{queue}?k={key}`.
 ///
@@ -163,27 +164,11 @@ fn value(name: &str) -> Option<Value> {
     })
 }
 
-/// Returns an instant (ms since 1970) as the API writes it.
-pub(crate) fn rfc3339(ms: i64) -> String {
-    tickwheel_api::time::format(ms)
-}
-
-/// Appends a value in the form of a URL: all bytes but the unreserved characters of RFC 3986 are percent-encoded.
-pub(crate) fn percent_encoded(text: &mut String, value: &str) {
-    const HEX: [char; 16] = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'A', 'B', 'C', 'D', 'E', 'F'];
-    for &byte in value.as_bytes() {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
-            text.push(char::from(byte));
-        } else {
-            text.extend(['%', HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::message::tests::message;
+    use crate::text::percent_encoded;
 
     #[test]
     fn places_are_filled_and_braces_are_kept() {

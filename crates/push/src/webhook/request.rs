@@ -6,13 +6,13 @@ use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderName, HeaderValue, USER_AGENT};
 use hyper::{Method, Request};
-use tickwheel_api::{EnvelopeBody, PayloadBody, TraceContext};
 use tickwheel_queue::Leased;
 
 use super::sign::{self, SigningKey};
 use super::url::Url;
 use crate::message::Message;
-use crate::template::{Template, TemplateError, percent_encoded, rfc3339};
+use crate::template::{Template, TemplateError};
+use crate::text::rfc3339;
 
 /// At most this many headers of its own has a target.
 const HEADERS_MAX: usize = 32;
@@ -142,12 +142,10 @@ impl RequestPlan {
         message: &Message,
         keys: impl IntoIterator<Item = &'k SigningKey>,
     ) -> Result<Request<Full<Bytes>>, Unsendable> {
-        let Leased { queue, key, due_at, trace, .. } = &*message.leased;
+        let Leased { queue, due_at, .. } = &*message.leased;
         let unfilled = |error: crate::template::Unfilled| Unsendable(error.to_string());
         let (body, content_type) = self.body(message);
         let (id, at_s) = (message.id(), message.sent_at.as_ms().div_euclid(1_000));
-        let mut encoded_key = String::new();
-        percent_encoded(&mut encoded_key, key.as_str());
         let mut request = Request::builder()
             .method(&self.method)
             .uri(self.url.path_of(message).map_err(unfilled)?)
@@ -156,25 +154,15 @@ impl RequestPlan {
             .header(CONTENT_TYPE, content_type)
             .header("webhook-id", &id)
             .header("idempotency-key", &id)
-            .header("webhook-timestamp", at_s)
-            .header("tickwheel-queue", queue.as_str())
-            .header("tickwheel-key", encoded_key)
-            .header("tickwheel-attempt", message.attempt)
-            .header("tickwheel-due-at", rfc3339(due_at.as_ms()))
-            .header("tickwheel-last-attempt", if message.is_last { "true" } else { "false" });
+            .header("webhook-timestamp", at_s);
+        request =
+            message.facts().into_iter().fold(request, |request, (name, value)| request.header(name, value));
         let signatures = sign::header(keys, &id, at_s, &body);
         if !signatures.is_empty() {
             request = request.header("webhook-signature", signatures);
         }
         if let Some(value) = &self.authorization {
             request = request.header(AUTHORIZATION, value);
-        }
-        if let Some(trace) = trace.as_deref().and_then(TraceContext::read) {
-            request = request.header("traceparent", trace.traceparent);
-            request = trace
-                .tracestate
-                .into_iter()
-                .fold(request, |request, state| request.header("tracestate", state));
         }
         if self.form == BodyForm::CloudEvents {
             request = request
@@ -202,26 +190,8 @@ impl RequestPlan {
             let content_type = if is_known { content_type } else { tickwheel_api::CONTENT_TYPE_OCTETS };
             return (payload.to_vec(), content_type.to_owned());
         }
-        (envelope(message), tickwheel_api::CONTENT_TYPE_JSON.to_owned())
+        (message.envelope(), tickwheel_api::CONTENT_TYPE_JSON.to_owned())
     }
-}
-
-/// Returns the task with its payload as JSON, for targets whose messages have no headers.
-pub(crate) fn envelope(message: &Message) -> Vec<u8> {
-    let Leased { queue, key, id, due_at, group, body, .. } = &*message.leased;
-    let (payload, content_type) = message.payload();
-    let envelope = EnvelopeBody {
-        queue: queue.as_str().to_owned(),
-        key: key.as_str().to_owned(),
-        id: *id,
-        attempt: message.attempt,
-        due_at_ms: due_at.as_ms(),
-        sent_at_ms: message.sent_at.as_ms(),
-        tags: body.tags.iter().map(|tag| tag.as_str().to_owned()).collect(),
-        group: group.as_ref().map(|group| group.as_str().to_owned()),
-        payload: PayloadBody { bytes: payload.to_vec(), content_type: content_type.to_owned() },
-    };
-    serde_json::to_vec(&envelope).expect("no member of an envelope fails to be written")
 }
 
 /// Checks one header of a target.
@@ -325,7 +295,7 @@ mod tests {
     #[test]
     fn an_envelope_is_json() {
         let (body, content_type) = plan(BodyForm::Envelope, &[]).expect("a plan").body(&message());
-        let envelope: EnvelopeBody = serde_json::from_slice(&body).expect("an envelope");
+        let envelope: tickwheel_api::EnvelopeBody = serde_json::from_slice(&body).expect("an envelope");
         assert_eq!((envelope.key.as_str(), content_type.as_str()), ("order:1/ä", "application/json"));
     }
 

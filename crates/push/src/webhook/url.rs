@@ -4,7 +4,8 @@ use std::fmt;
 
 use crate::guard::{Host, HostError};
 use crate::message::Message;
-use crate::template::{Template, TemplateError, Unfilled, percent_encoded};
+use crate::template::{Template, TemplateError, Unfilled};
+use crate::text::percent_encoded;
 
 /// The longest URL (bytes).
 const BYTES_MAX: usize = 4_096;
