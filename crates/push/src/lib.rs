@@ -4,17 +4,30 @@
 //! - [`Push`] gives queues their targets.
 //! - [`Sink`] is the other side of a target. [`webhook::Webhook`] is one.
 //! - [`dispatch`] decides what is leased, sent and settled.
+//! - `amqp` and `bridge` are built with the features of these names: messages to RabbitMQ, and the bridge that delays messages of RabbitMQ.
 //! - [`broker`] has what the sinks of brokers share.
 //! - [`guard`] keeps webhooks away from the network of the server.
 
+#[cfg(feature = "amqp")]
+pub mod amqp;
 mod attempts;
+#[cfg(feature = "beanstalk")]
+pub mod beanstalk;
+#[cfg(feature = "bridge")]
+pub mod bridge;
 pub mod broker;
 pub mod dispatch;
 mod figures;
 pub mod guard;
+#[cfg(feature = "kafka")]
+pub mod kafka;
 mod message;
+#[cfg(feature = "nats")]
+pub mod nats;
 mod outcome;
 mod push;
+#[cfg(feature = "redis")]
+pub mod redis;
 mod runner;
 mod sink;
 mod template;

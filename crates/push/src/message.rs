@@ -3,9 +3,14 @@
 use std::sync::Arc;
 
 use tickwheel_api::{EnvelopeBody, PayloadBody, TraceContext};
-use tickwheel_queue::{Leased, Timestamp};
+use tickwheel_queue::{
+    Body, Group, Key, Leased, PRIORITY_DEFAULT, Queue, QueueName, Retry, Seq, Tag, Timestamp, Token,
+};
 
 use crate::text::{percent_encoded, rfc3339};
+
+/// The text of a token that no lease has.
+const NO_TOKEN: &str = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
 /// A task on its way to a target, with the facts of this attempt.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -23,6 +28,38 @@ pub struct Message {
 }
 
 impl Message {
+    /// Returns a message that is no task, to try a target: its key, its group and its tag are `test`, its id is 0, and its payload `{"test":true}`. The queue stores
+    /// nothing.
+    #[must_use]
+    pub fn test(queue: &Queue, name: &QueueName) -> Self {
+        let now = queue.now();
+        let body = Body {
+            payload: br#"{"test":true}"#.to_vec(),
+            content_type: tickwheel_api::CONTENT_TYPE_JSON.into(),
+            tags: vec![Tag::new("test").expect("a tag")],
+            timeline: Vec::new(),
+        };
+        let leased = Leased {
+            id: 0,
+            queue: name.clone(),
+            key: Key::new("test").expect("a key"),
+            due_at: now,
+            ready_at: now,
+            put_seq: Seq(0),
+            attempt: 1,
+            token: Token::parse(NO_TOKEN).expect("the form of a token"),
+            lease_until: now,
+            lease_ms: 0,
+            priority: PRIORITY_DEFAULT,
+            group: Some(Group::new("test").expect("a group")),
+            trace: None,
+            step: 0,
+            retry: Retry::default(),
+            body: Arc::new(body),
+        };
+        Self { leased: Arc::new(leased), attempt: 1, is_last: true, sent_at: now, instance: queue.instance() }
+    }
+
     /// Returns the id of the message: the same for all attempts, and different for each task, and for each instant of a timeline. A receiver
     /// that remembers the ids it has seen takes each message once.
     ///
@@ -100,6 +137,16 @@ pub(crate) mod tests {
         let mut leased = queue.lease(Lease::new(&close), Duration::ZERO).wait().expect("a lease");
         let leased = Arc::new(leased.remove(0));
         Message { leased, attempt: 1, is_last: false, sent_at: queue.now(), instance: 0xab }
+    }
+
+    #[test]
+    fn a_test_message_is_no_task() {
+        let queue = Queue::options().open_memory().expect("a queue");
+        let close = QueueName::new("close").expect("a name");
+        let message = Message::test(&queue, &close);
+        assert_eq!(message.id(), format!("tw_{:08x}_0", queue.instance()));
+        assert_eq!(message.payload(), (br#"{"test":true}"#.as_slice(), "application/json"));
+        assert_eq!(queue.queue(&close).wait().expect("counts").counts.ready, 0);
     }
 
     #[test]

@@ -2,14 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tickwheel_queue::{Queue, QueueName};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 use crate::attempts::Attempts;
 use crate::dispatch::Plan;
 use crate::figures::Figures;
+use crate::outcome::Outcome;
 use crate::runner::{Runner, Wish};
 use crate::sink::Sink;
 
@@ -43,7 +46,7 @@ use crate::sink::Sink;
 /// let close = QueueName::new("close")?;
 /// push.set(&close, Target::new(Arc::new(Print)));
 /// queue.put(Put::without_key(&close)).await?;
-/// push.stop().await;
+/// push.stop(std::time::Duration::from_secs(10)).await;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// # })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -56,6 +59,8 @@ pub struct Push {
 struct Shared {
     queue: Queue,
     targets: Mutex<BTreeMap<QueueName, Running>>,
+    /// The counts of all targets of a kind, also of those that were taken away.
+    kinds: Mutex<BTreeMap<&'static str, Arc<Figures>>>,
     notices: mpsc::UnboundedSender<Notice>,
 }
 
@@ -73,15 +78,17 @@ pub struct Target {
     pub plan: Plan,
     /// The other side.
     pub sink: Arc<dyn Sink>,
+    /// The word for the kind of the other side, for figures: `webhook`.
+    pub kind: &'static str,
     /// Why nothing is sent at first; `None`: messages are sent.
     pub paused: Option<Pause>,
 }
 
 impl Target {
-    /// Returns a target with the default plan.
+    /// Returns a target with the default plan and the kind `other`.
     #[must_use]
     pub fn new(sink: Arc<dyn Sink>) -> Self {
-        Self { plan: Plan::default(), sink, paused: None }
+        Self { plan: Plan::default(), sink, kind: "other", paused: None }
     }
 }
 
@@ -129,6 +136,8 @@ impl TargetState {
 /// A target as others see it.
 #[derive(Clone, Debug)]
 pub struct TargetView {
+    /// The word for the kind of the other side.
+    pub kind: &'static str,
     /// The state.
     pub state: TargetState,
     /// The number of messages that are being sent.
@@ -157,18 +166,21 @@ impl Push {
     #[must_use]
     pub fn new(queue: &Queue) -> (Self, mpsc::UnboundedReceiver<Notice>) {
         let (notices, receiver) = mpsc::unbounded_channel();
-        let shared = Shared { queue: queue.clone(), targets: Mutex::default(), notices };
+        let (targets, kinds) = Default::default();
+        let shared = Shared { queue: queue.clone(), targets, kinds, notices };
         (Self { shared: Arc::new(shared) }, receiver)
     }
 
     /// Gives a queue a target, in place of the one that it has. Messages that are under way to the old one are settled first, within its
     /// time-out.
     pub fn set(&self, queue: &QueueName, target: Target) {
-        let Target { plan, sink, paused } = target;
+        let Target { plan, sink, kind, paused } = target;
         let mut targets = self.shared.targets();
-        let before = targets.remove(queue).map(Running::stop);
+        let before = targets.remove(queue).map(|running| running.stop(None));
         let old = before.as_ref().map(|(shown, _)| Arc::clone(shown));
-        let shown = Arc::new(Shown::new(queue.clone(), self.shared.notices.clone(), old.as_deref()));
+        let of_kind = Arc::clone(self.shared.kinds().entry(kind).or_default());
+        let shown = Shown::new(queue.clone(), kind, of_kind, self.shared.notices.clone(), old.as_deref());
+        let shown = Arc::new(shown);
         let first = if paused.is_some() { Wish::Pause } else { Wish::Run };
         shown.pause(paused);
         let (wish, wishes) = watch::channel(first);
@@ -206,7 +218,7 @@ impl Push {
 
     /// Takes the target of a queue away, and returns when its messages under way are settled, at the latest after its time-out.
     pub async fn remove(&self, queue: &QueueName) {
-        let removed = self.shared.targets().remove(queue).map(Running::stop);
+        let removed = self.shared.targets().remove(queue).map(|running| running.stop(None));
         if let Some((_, runner)) = removed {
             let _ = runner.await;
         }
@@ -224,10 +236,20 @@ impl Push {
         self.shared.targets().iter().map(|(queue, running)| (queue.clone(), running.shown.view())).collect()
     }
 
-    /// Stops all targets, and returns when the messages under way are settled, at the latest after the longest time-out of a target.
-    pub async fn stop(&self) {
-        let all: Vec<_> =
-            std::mem::take(&mut *self.shared.targets()).into_values().map(Running::stop).collect();
+    /// Returns the counts of all targets of each kind, also of those that were taken away, since the start.
+    #[must_use]
+    pub fn kinds(&self) -> Vec<(&'static str, Arc<Figures>)> {
+        self.shared.kinds().iter().map(|(kind, figures)| (*kind, Arc::clone(figures))).collect()
+    }
+
+    /// Stops all targets, and returns when the messages under way are settled, at the latest after `grace` or the longest time-out of a
+    /// target. A message that is not settled by then is given back; the other side may have got it.
+    pub async fn stop(&self, grace: Duration) {
+        let before = Some(Instant::now() + grace);
+        let all: Vec<_> = std::mem::take(&mut *self.shared.targets())
+            .into_values()
+            .map(|running| running.stop(before))
+            .collect();
         for (_, runner) in all {
             let _ = runner.await;
         }
@@ -235,14 +257,18 @@ impl Push {
 }
 
 impl Running {
-    fn stop(self) -> (Arc<Shown>, JoinHandle<()>) {
+    fn stop(self, before: Option<Instant>) -> (Arc<Shown>, JoinHandle<()>) {
         // A runner that has ended takes no wish.
-        let _ = self.wish.send(Wish::Stop);
+        let _ = self.wish.send(Wish::Stop(before));
         (self.shown, self.runner)
     }
 }
 
 impl Shared {
+    fn kinds(&self) -> MutexGuard<'_, BTreeMap<&'static str, Arc<Figures>>> {
+        self.kinds.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn targets(&self) -> MutexGuard<'_, BTreeMap<QueueName, Running>> {
         // Each change is one step, so that a panic leaves nothing half done.
         self.targets.lock().unwrap_or_else(PoisonError::into_inner)
@@ -252,9 +278,11 @@ impl Shared {
 /// The facts of a target that others see. Its runner writes them.
 pub(crate) struct Shown {
     queue: QueueName,
+    kind: &'static str,
+    of_kind: Arc<Figures>,
     notices: mpsc::UnboundedSender<Notice>,
     state: Mutex<State>,
-    pub(crate) figures: Arc<Figures>,
+    figures: Arc<Figures>,
     pub(crate) attempts: Arc<Attempts>,
 }
 
@@ -278,12 +306,25 @@ impl State {
 }
 
 impl Shown {
-    /// A target that is changed keeps the counts and the attempts of `before`.
-    fn new(queue: QueueName, notices: mpsc::UnboundedSender<Notice>, before: Option<&Self>) -> Self {
+    /// A target that is changed keeps the attempts of `before`, and its counts if the kind is the same.
+    fn new(
+        queue: QueueName,
+        kind: &'static str,
+        of_kind: Arc<Figures>,
+        notices: mpsc::UnboundedSender<Notice>,
+        before: Option<&Self>,
+    ) -> Self {
         let state = State { breaker: TargetState::Closed, pause: None, in_flight: 0, failure: None };
-        let figures = before.map(|before| Arc::clone(&before.figures)).unwrap_or_default();
+        let figures = before.filter(|before| before.kind == kind);
+        let figures = figures.map(|before| Arc::clone(&before.figures)).unwrap_or_default();
         let attempts = before.map(|before| Arc::clone(&before.attempts)).unwrap_or_default();
-        Self { queue, notices, state: Mutex::new(state), figures, attempts }
+        Self { queue, kind, of_kind, notices, state: Mutex::new(state), figures, attempts }
+    }
+
+    /// Counts an attempt. `late_ms`: the time from the due time to the confirmation, if there was one.
+    pub(crate) fn count(&self, outcome: &Outcome, took: Duration, late_ms: Option<u64>) {
+        self.figures.count(outcome, took, late_ms);
+        self.of_kind.count(outcome, took, late_ms);
     }
 
     fn pause(&self, pause: Option<Pause>) {
@@ -317,6 +358,7 @@ impl Shown {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let (shown, reason) = state.shown();
         TargetView {
+            kind: self.kind,
             state: shown,
             in_flight: state.in_flight,
             reason,

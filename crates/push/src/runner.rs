@@ -32,8 +32,8 @@ pub(crate) enum Wish {
     Run,
     /// Lease nothing more.
     Pause,
-    /// Lease nothing more, settle what is under way within the target's time-out, and end.
-    Stop,
+    /// Lease nothing more, settle what is under way within the target's time-out and before this instant, and end.
+    Stop(Option<Instant>),
 }
 
 /// The I/O around one dispatcher.
@@ -101,10 +101,10 @@ impl Runner {
         let mut stop_at = None;
         let begun = match *self.wishes.borrow_and_update() {
             Wish::Run => self.dispatcher.pass_time(0),
-            Wish::Pause | Wish::Stop => self.dispatcher.pause(0),
+            Wish::Pause | Wish::Stop(_) => self.dispatcher.pause(0),
         };
         self.carry_out(begun);
-        if *self.wishes.borrow() == Wish::Stop {
+        if matches!(*self.wishes.borrow(), Wish::Stop(_)) {
             stop_at = Some(Instant::now());
         }
         while stop_at.is_none() || !self.dispatcher.is_idle() || !self.calls.is_empty() {
@@ -123,8 +123,9 @@ impl Runner {
                 Event::Extended(no, answer) => self.dispatcher.extended(now_ms, no, answer),
                 Event::Wish(Wish::Run) => self.dispatcher.resume(now_ms),
                 Event::Wish(Wish::Pause) => self.dispatcher.pause(now_ms),
-                Event::Wish(Wish::Stop) => {
-                    stop_at = Some(Instant::now() + self.timeout);
+                Event::Wish(Wish::Stop(before)) => {
+                    let whole = Instant::now() + self.timeout;
+                    stop_at = Some(before.map_or(whole, |before| before.min(whole)));
                     self.dispatcher.pause(now_ms)
                 }
                 Event::Time if stop_at.is_some_and(|at| at <= Instant::now()) => {
@@ -153,7 +154,7 @@ impl Runner {
             biased;
             changed = self.wishes.changed(), if stop_at.is_none() => {
                 // Without a sender no wish can come any more, so the runner ends.
-                let wish = if changed.is_ok() { *self.wishes.borrow_and_update() } else { Wish::Stop };
+                let wish = if changed.is_ok() { *self.wishes.borrow_and_update() } else { Wish::Stop(None) };
                 Event::Wish(wish)
             }
             Some(ended) = self.sends.join_next_with_id() => {
@@ -233,7 +234,7 @@ impl Runner {
         let leased = &message.leased;
         let is_confirmed = report.outcome == Outcome::Delivered;
         let late_ms = is_confirmed.then(|| self.queue.now().ms_since(leased.due_at));
-        self.shown.figures.count(&report.outcome, took, late_ms);
+        self.shown.count(&report.outcome, took, late_ms);
         self.shown.attempts.add(AttemptRecord {
             key: leased.key.clone(),
             id: leased.id,

@@ -123,7 +123,7 @@ struct Options {
     places: Vec<&'static str>,
     rules: AnswerRules,
     timeout: Duration,
-    keys: Vec<String>,
+    signers: Vec<String>,
     resolver: Arc<dyn Resolve>,
 }
 
@@ -134,7 +134,7 @@ impl Options {
             places: vec!["127.0.0.1"],
             rules: AnswerRules::default(),
             timeout: Duration::from_secs(5),
-            keys: Vec::new(),
+            signers: Vec::new(),
             resolver: Arc::new(SystemResolver),
         }
     }
@@ -146,7 +146,7 @@ impl Options {
         let places = self.places.iter().map(|place| place.parse().expect("a place")).collect();
         let webhook = Webhook::new(WebhookPlan {
             request: RequestPlan::new("POST", url, BodyForm::Payload, &[], None).expect("a plan"),
-            keys: self.keys.iter().map(|key| SigningKey::parse(key).expect("a key")).collect(),
+            signers: self.signers.iter().map(|key| SigningKey::parse(key).expect("a key").into()).collect(),
             rules: self.rules,
             timeout: self.timeout,
             connections_kept: 8,
@@ -200,7 +200,7 @@ impl Pushed {
 async fn a_task_is_sent_signed_and_acked() {
     let receiver = Receiver::start([]).await;
     let key = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".to_owned();
-    let pushed = Options { keys: vec![key.clone()], ..Options::of(receiver.url()) }.start();
+    let pushed = Options { signers: vec![key.clone()], ..Options::of(receiver.url()) }.start();
     pushed.put("order:1");
     pushed.until_acked("order:1").await;
     let [request] = &receiver.requests()[..] else { panic!("one request") };
@@ -398,7 +398,7 @@ async fn a_changed_target_and_a_stop_settle_what_is_under_way() {
     let pushed = Options { timeout: Duration::from_millis(300), ..Options::of(receiver.url()) }.start();
     pushed.put("order:1");
     pushed.until("sent", |_| receiver.requests().len() == 1).await;
-    pushed.push.stop().await;
+    pushed.push.stop(Duration::from_secs(60)).await;
     assert!(pushed.push.view(&pushed.name).is_none());
     let task = pushed.task("order:1").expect("it is live");
     assert!(task.extra.tally.leases <= 1 && task.extra.dead.is_none());

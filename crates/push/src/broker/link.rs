@@ -77,6 +77,11 @@ impl<D: Dial> Link<D> {
         Self { dial, live: Mutex::new(state), shown: StdMutex::new(shown) }
     }
 
+    /// Returns the broker to which this link leads.
+    pub fn dial(&self) -> &D {
+        &self.dial
+    }
+
     /// Returns the open connection, and opens one first if there is none.
     ///
     /// # Errors
@@ -196,7 +201,7 @@ mod tests {
         }
     }
 
-    fn open_ms(link: Result<Arc<Arc<AtomicBool>>, Outcome>) -> u64 {
+    fn open_ms(link: Result<Arc<<Broker as Dial>::Live>, Outcome>) -> u64 {
         match link {
             Err(Outcome::TargetFailed { open_ms: Some(open_ms), .. }) => open_ms,
             other => panic!("the broker is down, and the link said {other:?}"),

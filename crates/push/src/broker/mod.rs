@@ -2,12 +2,15 @@
 //!
 //! - `link`: a named connection that is opened again after it was lost.
 //! - `address`: the place in the broker, a template with the alphabet of the broker.
+//! - `endpoint`: the host and the port of a broker, and the way there.
 //! - `content`: the body of a message, and the headers beside it.
 
 mod address;
 mod content;
+mod endpoint;
 mod link;
 
 pub use address::{Address, AddressError, Alphabet};
 pub use content::{Content, ContentError, ContentForm};
+pub use endpoint::{Endpoint, EndpointError, Way};
 pub use link::{Dial, Dialing, Link, LinkState};

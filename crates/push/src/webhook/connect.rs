@@ -142,7 +142,7 @@ impl Connector {
 }
 
 /// The certificates that a webhook trusts and shows.
-#[derive(Debug, Default)]
+#[derive(Clone, Default)]
 pub struct TlsPlan {
     /// The roots to trust, in PEM, instead of those of Mozilla.
     pub roots_pem: Option<Vec<u8>>,
@@ -150,6 +150,17 @@ pub struct TlsPlan {
     pub client_pem: Option<(Vec<u8>, Vec<u8>)>,
     /// Whether TLS 1.2 is refused.
     pub only_tls13: bool,
+}
+
+impl fmt::Debug for TlsPlan {
+    /// Shows no key.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TlsPlan")
+            .field("roots_pem", &self.roots_pem.is_some())
+            .field("client_pem", &self.client_pem.is_some())
+            .field("only_tls13", &self.only_tls13)
+            .finish()
+    }
 }
 
 /// Why TLS cannot be set up.

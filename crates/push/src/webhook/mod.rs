@@ -16,5 +16,5 @@ pub use answer::{Answer, AnswerRules, Failure};
 pub use connect::{Resolve, Resolving, SystemResolver, TlsPlan, TlsPlanError};
 pub use request::{Auth, BodyForm, PlanError, RequestPlan, Unsendable};
 pub use sender::{Webhook, WebhookPlan};
-pub use sign::{SigningKey, SigningKeyError, new_secret};
+pub use sign::{Signer, SigningKey, SigningKeyError, new_secret};
 pub use url::{Url, UrlError};

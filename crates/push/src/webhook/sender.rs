@@ -13,7 +13,7 @@ use tokio_rustls::rustls::ClientConfig;
 use super::answer::{Answer, AnswerRules, Failure, retry_after};
 use super::connect::{Connector, Resolve};
 use super::request::RequestPlan;
-use super::sign::SigningKey;
+use super::sign::Signer;
 use crate::guard::Guard;
 use crate::message::Message;
 use crate::outcome::Outcome;
@@ -38,7 +38,7 @@ const PROBE_TIME: Duration = Duration::from_millis(300);
 /// target also closes a connection on which nothing is sent. So a load balancer without a machine behind it uses up no attempt.
 pub struct Webhook {
     plan: RequestPlan,
-    keys: Vec<SigningKey>,
+    signers: Vec<Signer>,
     rules: AnswerRules,
     timeout: Duration,
     connector: Connector,
@@ -58,7 +58,7 @@ pub struct WebhookPlan {
     /// The requests.
     pub request: RequestPlan,
     /// The keys that sign; each gives one signature. Without keys the requests are not signed.
-    pub keys: Vec<SigningKey>,
+    pub signers: Vec<Signer>,
     /// Which answers have a meaning of their own.
     pub rules: AnswerRules,
     /// The time for one attempt.
@@ -77,11 +77,11 @@ impl Webhook {
     /// Returns a webhook. Opens no connection yet.
     #[must_use]
     pub fn new(plan: WebhookPlan) -> Self {
-        let WebhookPlan { request, keys, rules, timeout, connections_kept, guard, resolver, tls } = plan;
+        let WebhookPlan { request, signers, rules, timeout, connections_kept, guard, resolver, tls } = plan;
         let connector = Connector::new(request.url(), guard, resolver, tls);
         Self {
             plan: request,
-            keys,
+            signers,
             rules,
             timeout,
             connector,
@@ -94,7 +94,8 @@ impl Webhook {
         let deadline = Instant::now() + self.timeout;
         let mut may_reuse = true;
         loop {
-            let request = match self.plan.request(message, &self.keys) {
+            let keys = self.signers.iter().filter_map(|signer| signer.key_at(message.sent_at));
+            let request = match self.plan.request(message, keys) {
                 Ok(request) => request,
                 Err(unsendable) => {
                     let reason = unsendable.to_string().into();

@@ -17,6 +17,7 @@ use base64::engine::general_purpose::STANDARD;
 use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
 use ring::signature::{Ed25519KeyPair, KeyPair};
+use tickwheel_queue::Timestamp;
 
 /// A secret has at least this many bytes.
 const SECRET_BYTES_MIN: usize = 24;
@@ -59,6 +60,28 @@ pub enum SigningKeyError {
         "`whpk_` begins a public key, which cannot sign; write the private key, which begins with `whsk_`"
     )]
     Public,
+}
+
+/// A key that signs, for ever or until an instant.
+#[derive(Debug)]
+pub struct Signer {
+    /// The key.
+    pub key: SigningKey,
+    /// From this instant on the key does not sign any more; `None`: it has no end.
+    pub until: Option<Timestamp>,
+}
+
+impl Signer {
+    /// Returns the key, if it signs at this instant.
+    pub(crate) fn key_at(&self, now: Timestamp) -> Option<&SigningKey> {
+        self.until.is_none_or(|until| now < until).then_some(&self.key)
+    }
+}
+
+impl From<SigningKey> for Signer {
+    fn from(key: SigningKey) -> Self {
+        Self { key, until: None }
+    }
 }
 
 impl SigningKey {

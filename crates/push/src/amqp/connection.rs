@@ -1,0 +1,238 @@
+//! [`AmqpConnection`]: the settings of a connection to RabbitMQ, and its opening.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use lapin::auth::AuthProvider;
+use lapin::tcp::AsyncTcpStream;
+use lapin::uri::{AMQPAuthority, AMQPQueryString, AMQPScheme, AMQPUri, AMQPUserInfo, SASLMechanism};
+use lapin::{Connection, ConnectionProperties, Error, ErrorKind};
+use tokio::time::timeout;
+use tokio_rustls::rustls::ClientConfig;
+
+use super::stream::{self, kit};
+use crate::broker::{Dial, Dialing, Endpoint};
+
+/// The time in which one address must answer, if there are several.
+const ADDRESS_TIMEOUT: Duration = Duration::from_secs(4);
+/// The broker and the client tell each other this often that they are there (s). A side that is silent for twice the time is gone.
+const HEARTBEAT_S: u16 = 20;
+
+/// The settings of a connection to RabbitMQ.
+#[derive(Clone)]
+pub struct AmqpConnection {
+    /// The addresses of the broker's nodes. The first that answers is taken.
+    pub endpoints: Vec<Endpoint>,
+    /// The virtual host. Most brokers have one with the name `/`.
+    pub vhost: String,
+    /// How the broker knows us.
+    pub login: AmqpLogin,
+    /// The settings of TLS; `None`: the connection is not encrypted.
+    pub tls: Option<Arc<ClientConfig>>,
+    /// The name under which the broker lists the connection.
+    pub name: String,
+}
+
+/// How the broker knows us.
+#[derive(Clone)]
+pub enum AmqpLogin {
+    /// By name and password.
+    Password {
+        /// The name of the user.
+        user: String,
+        /// The password.
+        password: String,
+    },
+    /// By the certificate of the client (`EXTERNAL`).
+    Certificate,
+}
+
+impl fmt::Debug for AmqpLogin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Password { user, .. } => {
+                f.debug_struct("Password").field("user", user).finish_non_exhaustive()
+            }
+            Self::Certificate => f.write_str("Certificate"),
+        }
+    }
+}
+
+impl fmt::Debug for AmqpConnection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { endpoints, vhost, login, tls, name } = self;
+        f.debug_struct("AmqpConnection")
+            .field("endpoints", endpoints)
+            .field("vhost", vhost)
+            .field("login", login)
+            .field("tls", &tls.is_some())
+            .field("name", name)
+            .finish()
+    }
+}
+
+/// Opens connections to RabbitMQ for a [`Link`](crate::broker::Link).
+#[derive(Clone, Debug)]
+pub struct AmqpDial {
+    plan: AmqpConnection,
+}
+
+impl AmqpDial {
+    /// Returns a dial. Opens no connection yet.
+    #[must_use]
+    pub fn new(plan: AmqpConnection) -> Self {
+        Self { plan }
+    }
+
+    async fn open(&self) -> Result<Connection, String> {
+        let mut reasons = Vec::new();
+        for endpoint in &self.plan.endpoints {
+            let opened = async {
+                let stream = endpoint.connect(self.plan.tls.as_ref()).await?;
+                let (stream, end) = stream::Connection::new(stream);
+                let connection =
+                    self.greet(endpoint, stream).await.map_err(|why| format!("{endpoint}: {why}"))?;
+                end.keep();
+                Ok(connection)
+            };
+            let opened: Result<Connection, String> = if self.plan.endpoints.len() == 1 {
+                opened.await
+            } else {
+                timeout(ADDRESS_TIMEOUT, opened).await.unwrap_or_else(|_| {
+                    Err(format!("{endpoint}: no answer within {} s", ADDRESS_TIMEOUT.as_secs()))
+                })
+            };
+            match opened {
+                Ok(connection) => return Ok(connection),
+                Err(reason) => reasons.push(reason),
+            }
+        }
+        Err(reasons.join("; "))
+    }
+
+    /// Opens the connection of AMQP over a stream.
+    async fn greet(&self, endpoint: &Endpoint, stream: stream::Connection) -> Result<Connection, String> {
+        let AmqpConnection { vhost, login, tls, name, .. } = &self.plan;
+        let (userinfo, mechanism) = match login {
+            AmqpLogin::Password { user, password } => {
+                (AMQPUserInfo { username: user.clone(), password: password.clone() }, SASLMechanism::Plain)
+            }
+            AmqpLogin::Certificate => {
+                (AMQPUserInfo { username: String::new(), password: String::new() }, SASLMechanism::External)
+            }
+        };
+        let uri = AMQPUri {
+            scheme: if tls.is_some() { AMQPScheme::AMQPS } else { AMQPScheme::AMQP },
+            authority: AMQPAuthority { userinfo, host: endpoint.host.clone(), port: endpoint.port },
+            vhost: vhost.clone(),
+            query: AMQPQueryString {
+                heartbeat: Some(HEARTBEAT_S),
+                auth_mechanism: Some(mechanism),
+                ..AMQPQueryString::default()
+            },
+        };
+        let properties = ConnectionProperties::default().with_connection_name(name.as_str().into());
+        let properties = match login {
+            AmqpLogin::Password { .. } => properties,
+            AmqpLogin::Certificate => properties.with_auth_provider(External),
+        };
+        let stream = Mutex::new(Some(stream));
+        let take = async move |_, _| {
+            let stream = stream.lock().unwrap_or_else(PoisonError::into_inner).take();
+            stream
+                .map(AsyncTcpStream::Plain)
+                .ok_or_else(|| std::io::Error::from(std::io::ErrorKind::ConnectionAborted).into())
+        };
+        Connection::connector(uri, kit(), take, properties).await.map_err(|error| text_of(&error))
+    }
+}
+
+/// The login by the certificate of the client.
+struct External;
+impl AuthProvider for External {}
+
+impl Dial for AmqpDial {
+    type Live = Connection;
+
+    fn dial(&self) -> Dialing<'_, Connection> {
+        let open: Pin<Box<dyn Future<Output = _> + Send>> = Box::pin(self.open());
+        open
+    }
+
+    fn is_alive(live: &Connection) -> bool {
+        live.status().connected()
+    }
+}
+
+/// Returns an error for operators: the words of the broker, if they are from the broker.
+pub(crate) fn text_of(error: &Error) -> String {
+    match error.kind() {
+        ErrorKind::ProtocolError(error) => format!("{} {}", error.get_id(), error.get_message()),
+        ErrorKind::IOError(error) => error.to_string(),
+        _ => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_password_is_shown() {
+        let login = AmqpLogin::Password { user: "shop".to_owned(), password: "hunter2".to_owned() };
+        let plan = AmqpConnection {
+            endpoints: vec!["localhost:5672".parse().expect("an endpoint")],
+            vhost: "/".to_owned(),
+            login,
+            tls: None,
+            name: "tickwheel".to_owned(),
+        };
+        let shown = format!("{:?}", AmqpDial::new(plan));
+        assert!(shown.contains("shop") && !shown.contains("hunter2"), "{shown}");
+    }
+
+    /// The threads of the client crate in this process.
+    #[cfg(target_os = "linux")]
+    fn threads() -> usize {
+        let tasks = std::fs::read_dir("/proc/self/task").expect("Linux");
+        let names = tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("comm")).ok());
+        names.filter(|name| name.trim() == "lapin-io-loop").count()
+    }
+
+    /// The client crate has a thread for each connection. A server that takes connections and never answers must leave none behind.
+    #[cfg(target_os = "linux")]
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_server_that_never_answers_leaves_no_thread_behind() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        let server = tokio::spawn(async move {
+            let mut streams = Vec::new();
+            while let Ok((stream, _)) = listener.accept().await {
+                streams.push(stream);
+            }
+        });
+        let plan = AmqpConnection {
+            endpoints: vec![format!("127.0.0.1:{port}").parse().expect("an endpoint")],
+            vhost: "/".to_owned(),
+            login: AmqpLogin::Certificate,
+            tls: None,
+            name: "test".to_owned(),
+        };
+        for _ in 0..3 {
+            let dial = AmqpDial::new(plan.clone());
+            let waiting = timeout(Duration::from_millis(200), dial.dial()).await;
+            assert!(waiting.is_err(), "the server is silent");
+        }
+        for _ in 0..500 {
+            if threads() == 0 {
+                server.abort();
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("{} threads are left", threads());
+    }
+}

@@ -1,0 +1,59 @@
+//! The answer table: the meaning of the answers to `put`.
+
+use tickwheel_queue::Undeliverable;
+
+use crate::outcome::Outcome;
+
+/// At most this much of an answer stands in a reason (characters).
+const REASON_CHARS: usize = 200;
+
+/// Returns the meaning of an answer, which is a line without its end; `None`: the line is no answer to `put`.
+///
+/// | answer | meaning |
+/// |---|---|
+/// | `INSERTED` | delivered |
+/// | `BURIED` | failure of the task; the job is in the server, and a second one follows |
+/// | `JOB_TOO_BIG` | the task is dead |
+/// | `DRAINING`, `OUT_OF_MEMORY` | failure of the target |
+/// | `INTERNAL_ERROR` | failure of the task, which may have caused it |
+pub(super) fn judge(line: &str) -> Option<Outcome> {
+    let (word, _) = line.split_once(' ').unwrap_or((line, ""));
+    Some(match word {
+        "INSERTED" => Outcome::Delivered,
+        "BURIED" => Outcome::task_failed("BURIED: the server had no memory to make the job ready"),
+        "JOB_TOO_BIG" => {
+            let reason = "JOB_TOO_BIG: the server takes no job of this size".into();
+            Outcome::Undeliverable { why: Undeliverable::TooLarge, reason }
+        }
+        "DRAINING" => Outcome::target_failed("DRAINING: the server takes no new jobs"),
+        "OUT_OF_MEMORY" => Outcome::target_failed("OUT_OF_MEMORY"),
+        "INTERNAL_ERROR" => Outcome::task_failed("INTERNAL_ERROR"),
+        _ => return None,
+    })
+}
+
+/// Returns the outcome of a message whose answer is no answer to its command. The connection cannot be used any more.
+pub(super) fn wrong(line: &str) -> Outcome {
+    let shown: String =
+        line.chars().map(|c| if c.is_control() { ' ' } else { c }).take(REASON_CHARS).collect();
+    Outcome::task_failed(format!("the server answered `{shown}`, which is no answer to `put`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_answer_has_a_meaning() {
+        let name = |line: &str| judge(line).map(|outcome| outcome.name());
+        assert_eq!(judge("INSERTED 7"), Some(Outcome::Delivered));
+        assert_eq!(name("BURIED 7"), Some("failed"));
+        assert_eq!(name("JOB_TOO_BIG"), Some("dead"));
+        assert_eq!((name("DRAINING"), name("OUT_OF_MEMORY")), (Some("given_back"), Some("given_back")));
+        assert_eq!(name("INTERNAL_ERROR"), Some("failed"));
+        for line in ["", "HTTP/1.1 400 Bad Request", "EXPECTED_CRLF", "BAD_FORMAT", "inserted 1"] {
+            assert_eq!(judge(line), None, "{line}");
+            assert_eq!(wrong(line).name(), "failed");
+        }
+    }
+}

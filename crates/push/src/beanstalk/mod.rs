@@ -1,0 +1,17 @@
+//! Beanstalkd: messages as jobs of a tube.
+//!
+//! - `connection`: the server, and the way there.
+//! - `pipeline`: the puts that are under way on one connection.
+//! - `plan`: the tube, and the terms of the jobs.
+//! - `answer`: the meaning of the answers.
+//! - `sender`: the sink.
+
+mod answer;
+mod connection;
+mod pipeline;
+mod plan;
+mod sender;
+
+pub use connection::{BeanstalkConnection, BeanstalkLive};
+pub use plan::{BeanstalkPlan, BeanstalkPlanError};
+pub use sender::BeanstalkSink;

@@ -1,0 +1,55 @@
+//! [`BeanstalkSink`]: the sink that puts messages into a tube.
+
+use std::sync::Arc;
+
+use tokio::time::timeout;
+
+use super::connection::BeanstalkConnection;
+use super::plan::BeanstalkPlan;
+use crate::broker::Link;
+use crate::message::Message;
+use crate::outcome::Outcome;
+use crate::sink::{Attempt, Sink};
+
+/// The sink that puts messages into a tube of beanstalkd.
+///
+/// Delivered means: the server has answered `INSERTED`. How durable the job is depends on the server's `-b` and `-f`. A job has no headers, so
+/// the id of the message is in the body only, and only in an envelope.
+pub struct BeanstalkSink {
+    link: Arc<Link<BeanstalkConnection>>,
+    plan: BeanstalkPlan,
+}
+
+impl BeanstalkSink {
+    /// Returns a sink. Opens no connection yet.
+    #[must_use]
+    pub fn new(link: Arc<Link<BeanstalkConnection>>, plan: BeanstalkPlan) -> Self {
+        Self { link, plan }
+    }
+
+    async fn attempt(&self, message: &Message) -> Outcome {
+        let job = match self.plan.job(message) {
+            Ok(job) => job,
+            Err(outcome) => return outcome,
+        };
+        let live = match self.link.live().await {
+            Ok(live) => live,
+            Err(outcome) => return outcome,
+        };
+        match timeout(self.plan.timeout, live.pipeline.put(job)).await {
+            Ok(Some(outcome)) => outcome,
+            Ok(None) => Outcome::target_failed("the connection was lost before the answer"),
+            Err(_) => {
+                // A connection whose other end has vanished looks like a slow one. A new one shows the difference.
+                live.leave();
+                Outcome::task_failed(format!("no confirm within {:?}", self.plan.timeout))
+            }
+        }
+    }
+}
+
+impl Sink for BeanstalkSink {
+    fn send<'a>(&'a self, message: &'a Message) -> Attempt<'a> {
+        Box::pin(async { self.attempt(message).await.into() })
+    }
+}

@@ -1,0 +1,108 @@
+//! [`Endpoint`]: the host and the port of a broker.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tickwheel_http::Stream;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::ClientConfig;
+use tokio_rustls::rustls::pki_types::ServerName;
+
+/// The time for the connection to one endpoint, with its TLS handshake. A link tries two of them in its time.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(4);
+
+/// The host and the port of a broker: `redis.example:6379` or `[::1]:6379`.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Endpoint {
+    /// The name or the address, without brackets.
+    pub host: String,
+    /// The port, never 0.
+    pub port: u16,
+}
+
+/// The text is no endpoint.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("`{0}` is no host with a port, such as `broker.example:6379` or `[::1]:6379`")]
+pub struct EndpointError(String);
+
+impl FromStr for Endpoint {
+    type Err = EndpointError;
+
+    fn from_str(text: &str) -> Result<Self, EndpointError> {
+        let bad = || EndpointError(text.to_owned());
+        let (host, port) = text.rsplit_once(':').ok_or_else(bad)?;
+        let is_number = port.bytes().all(|byte| byte.is_ascii_digit());
+        let port = port.parse().ok().filter(|port| *port > 0 && is_number).ok_or_else(bad)?;
+        let host = match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
+            Some(inner) if inner.parse::<std::net::Ipv6Addr>().is_ok() => inner,
+            Some(_) => return Err(bad()),
+            None => host,
+        };
+        let is_v6 = host.parse::<std::net::Ipv6Addr>().is_ok() && text.starts_with('[');
+        let is_name =
+            !host.is_empty() && host.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._".contains(&b));
+        if !is_v6 && !is_name {
+            return Err(bad());
+        }
+        Ok(Self { host: host.to_owned(), port })
+    }
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { host, port } = self;
+        if host.contains(':') { write!(f, "[{host}]:{port}") } else { write!(f, "{host}:{port}") }
+    }
+}
+
+/// An open connection, over TLS or not.
+pub type Way = Box<dyn Stream>;
+
+impl Endpoint {
+    /// Opens a connection, over TLS if there are settings of TLS.
+    ///
+    /// # Errors
+    /// The reason, which begins with the endpoint.
+    pub async fn connect(&self, tls: Option<&Arc<ClientConfig>>) -> Result<Way, String> {
+        match timeout(CONNECT_TIMEOUT, self.connect_with(tls)).await {
+            Ok(connected) => connected.map_err(|error| format!("{self}: {error}")),
+            Err(_) => Err(format!("{self}: no connection within {} s", CONNECT_TIMEOUT.as_secs())),
+        }
+    }
+
+    async fn connect_with(&self, tls: Option<&Arc<ClientConfig>>) -> Result<Way, String> {
+        let tcp =
+            TcpStream::connect((self.host.as_str(), self.port)).await.map_err(|error| error.to_string())?;
+        // Without it, a small message would wait for the acknowledgement of the one before.
+        let _ = tcp.set_nodelay(true);
+        let Some(tls) = tls else { return Ok(Box::new(tcp)) };
+        let name = ServerName::try_from(self.host.clone()).map_err(|error| format!("TLS: {error}"))?;
+        let stream = TlsConnector::from(Arc::clone(tls)).connect(name, tcp).await;
+        Ok(Box::new(stream.map_err(|error| format!("TLS: {error}"))?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_endpoint_is_read_as_it_is_written() {
+        for text in ["broker.example:6379", "127.0.0.1:1", "[::1]:65535", "my_redis:6379"] {
+            assert_eq!(text.parse::<Endpoint>().expect(text).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn other_texts_are_refused() {
+        for text in
+            ["", ":1", "a", "a:", "a:0", "a:65536", "a:+1", "::1:5", "[a]:1", "a b:1", "redis://a:1", "u@a:1"]
+        {
+            assert_eq!(text.parse::<Endpoint>(), Err(EndpointError(text.to_owned())), "{text}");
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! The answer table: the meaning of errors of Kafka.
+
+use krafka::KrafkaError;
+use krafka::error::ErrorCode;
+use tickwheel_queue::Undeliverable;
+
+use crate::outcome::Outcome;
+
+/// At most this much of an error stands in a reason (characters).
+const REASON_CHARS: usize = 200;
+
+/// The meaning of an error.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Meaning {
+    /// The error says whose fault it is.
+    Known(Outcome),
+    /// The record was sent and got no answer in time. The state of the brokers shows whose fault it is.
+    NoAnswer(String),
+}
+
+/// Returns the meaning of an error for the task and for the target.
+///
+/// | error | meaning |
+/// |---|---|
+/// | `MESSAGE_TOO_LARGE`, `RECORD_LIST_TOO_LARGE` | the task is dead |
+/// | `INVALID_TOPIC_EXCEPTION` | the task is dead |
+/// | no connection, no such topic, no rights, too few replicas, a producer that cannot go on | failure of the target |
+/// | no answer in time | failure of the task if a broker can be reached, else of the target |
+/// | another error | failure of the task |
+pub(super) fn judge(error: &KrafkaError) -> Meaning {
+    let reason = text(error);
+    let dead = |why| Outcome::Undeliverable { why, reason: reason.as_str().into() };
+    Meaning::Known(match error {
+        KrafkaError::DeliveryTimeout { possibly_written: true, .. } => return Meaning::NoAnswer(reason),
+        KrafkaError::Broker { code: ErrorCode::MessageTooLarge | ErrorCode::RecordListTooLarge, .. } => {
+            dead(Undeliverable::TooLarge)
+        }
+        KrafkaError::Broker { code: ErrorCode::InvalidTopic, .. } => dead(Undeliverable::Refused),
+        KrafkaError::Broker { code: ErrorCode::TopicAuthorizationFailed, .. } => {
+            Outcome::target_failed(reason.as_str())
+        }
+        _ if error.is_retriable() || error.is_fatal() => Outcome::target_failed(reason.as_str()),
+        KrafkaError::DeliveryTimeout { .. }
+        | KrafkaError::UnknownTopic { .. }
+        | KrafkaError::OutOfOrderSequence { .. }
+        | KrafkaError::IllegalState { .. } => Outcome::target_failed(reason.as_str()),
+        _ => Outcome::task_failed(reason.as_str()),
+    })
+}
+
+/// Whether the producer is to be replaced by another one.
+pub(super) fn ends_producer(error: &KrafkaError) -> bool {
+    error.is_fatal()
+        || matches!(
+            error,
+            KrafkaError::Network(_)
+                | KrafkaError::Timeout { .. }
+                | KrafkaError::DeliveryTimeout { .. }
+                | KrafkaError::OutOfOrderSequence { .. }
+                | KrafkaError::IllegalState { .. }
+        )
+}
+
+/// Returns an error in one line. Characters that control a terminal are left out.
+pub(super) fn text(error: &KrafkaError) -> String {
+    let text = error.to_string();
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(REASON_CHARS).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(error: &KrafkaError) -> &'static str {
+        match judge(error) {
+            Meaning::Known(outcome) => outcome.name(),
+            Meaning::NoAnswer(_) => "no answer",
+        }
+    }
+
+    #[test]
+    fn each_error_has_a_meaning() {
+        let broker = |code| KrafkaError::Broker { code, message: "x".to_owned() };
+        for (code, outcome) in [
+            (ErrorCode::MessageTooLarge, "dead"),
+            (ErrorCode::RecordListTooLarge, "dead"),
+            (ErrorCode::InvalidTopic, "dead"),
+            (ErrorCode::TopicAuthorizationFailed, "given_back"),
+            (ErrorCode::ClusterAuthorizationFailed, "given_back"),
+            (ErrorCode::NotEnoughReplicas, "given_back"),
+            (ErrorCode::UnknownTopicOrPartition, "given_back"),
+            (ErrorCode::InvalidRecord, "failed"),
+        ] {
+            assert_eq!(name(&broker(code)), outcome, "{code:?}");
+        }
+        let late =
+            |possibly_written| KrafkaError::DeliveryTimeout { possibly_written, message: String::new() };
+        assert_eq!((name(&late(true)), name(&late(false))), ("no answer", "given_back"));
+        let unknown = KrafkaError::UnknownTopic { topic: "due".to_owned() };
+        assert_eq!((name(&unknown), ends_producer(&unknown)), ("given_back", false));
+        let closed = KrafkaError::Closed { message: String::new() };
+        assert_eq!((name(&closed), ends_producer(&closed)), ("given_back", true));
+    }
+}

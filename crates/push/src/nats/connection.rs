@@ -1,0 +1,189 @@
+//! [`NatsConnection`]: the servers of NATS, and how to log in.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use async_nats::jetstream::Context;
+use async_nats::jetstream::context::ContextBuilder;
+use async_nats::{Client, ConnectOptions, Event, ServerAddr, ServerError};
+use tokio::sync::watch;
+use tokio_rustls::rustls::ClientConfig;
+
+use crate::broker::{Dial, Dialing, Endpoint};
+
+/// The time for one server. The link has a time of its own for all of them.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(4);
+/// A server that does not answer two of these pings is gone.
+const PING_INTERVAL: Duration = Duration::from_secs(10);
+/// The client's own time for an answer. The time-out of the sink is shorter.
+const CLIENT_TIMEOUT: Duration = Duration::from_secs(3_600);
+
+/// The servers of NATS, and how to log in. Each server of a cluster will do.
+#[derive(Clone)]
+pub struct NatsConnection {
+    /// The addresses, in the order in which they are tried.
+    pub endpoints: Vec<Endpoint>,
+    /// The settings of TLS; `None`: without TLS.
+    pub tls: Option<Arc<ClientConfig>>,
+    /// How to log in.
+    pub login: NatsLogin,
+    /// The domain of JetStream; `None`: that of the server.
+    pub domain: Option<String>,
+}
+
+/// How to log in to NATS.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub enum NatsLogin {
+    /// The server wants no login.
+    #[default]
+    None,
+    /// A token.
+    Token(String),
+    /// A user and the password.
+    User(String, String),
+}
+
+/// An open connection to a server of NATS. It is not opened again: the link opens another one.
+pub struct NatsLive {
+    pub(super) context: Context,
+    client: Client,
+    /// Whether the connection is lost, or is to be left.
+    lost: Arc<watch::Sender<bool>>,
+    denied: Arc<OnceLock<Arc<str>>>,
+}
+
+impl NatsConnection {
+    /// Returns servers without TLS that want no login.
+    #[must_use]
+    pub fn new(endpoints: Vec<Endpoint>) -> Self {
+        Self { endpoints, tls: None, login: NatsLogin::None, domain: None }
+    }
+
+    async fn open(&self, endpoint: &Endpoint) -> Result<NatsLive, String> {
+        let lost = Arc::new(watch::Sender::new(false));
+        let denied = Arc::<OnceLock<Arc<str>>>::default();
+        let (on_loss, on_denial) = (Arc::clone(&lost), Arc::clone(&denied));
+        // The client opens a lost connection again, at least once. Its answers that were awaited would not come any more, so a connection
+        // that was lost is lost for us.
+        let mut options = ConnectOptions::new()
+            .name("tickwheel")
+            .connection_timeout(CONNECT_TIMEOUT)
+            .ping_interval(PING_INTERVAL)
+            .max_reconnects(1)
+            .retain_servers_order()
+            .ignore_discovered_servers()
+            .event_callback(move |event| {
+                match event {
+                    Event::Disconnected | Event::Closed | Event::LameDuckMode | Event::ClientError(_) => {
+                        on_loss.send_replace(true);
+                    }
+                    Event::ServerError(ServerError::Other(text))
+                        if text.to_ascii_lowercase().contains("permissions violation") =>
+                    {
+                        // The first one stays.
+                        let _ = on_denial.set(text.as_str().into());
+                    }
+                    _ => {}
+                }
+                std::future::ready(())
+            });
+        options = match &self.login {
+            NatsLogin::None => options,
+            NatsLogin::Token(token) => options.token(token.clone()),
+            NatsLogin::User(user, password) => options.user_and_password(user.clone(), password.clone()),
+        };
+        if let Some(tls) = &self.tls {
+            options = options.require_tls(true).tls_client_config(ClientConfig::clone(tls));
+        }
+        let address: ServerAddr =
+            endpoint.to_string().parse().map_err(|error| format!("{endpoint}: {error}"))?;
+        let client = options.connect(address).await.map_err(|error| format!("{endpoint}: {error}"))?;
+        let context = ContextBuilder::new().timeout(CLIENT_TIMEOUT);
+        let context = match &self.domain {
+            None => context.build(client.clone()),
+            Some(domain) => context.domain(domain).timeout(CLIENT_TIMEOUT).build(client.clone()),
+        };
+        Ok(NatsLive { context, client, lost, denied })
+    }
+}
+
+impl NatsLive {
+    /// Returns when the connection is lost.
+    pub(super) async fn lost(&self) {
+        // The sender is a field of this connection, so the wait ends with a loss.
+        let _ = self.lost.subscribe().wait_for(|is_lost| *is_lost).await;
+    }
+
+    /// Lets the next message open another connection, and gives back the messages that are under way on this one.
+    pub(super) fn leave(&self) {
+        self.lost.send_replace(true);
+    }
+
+    /// Whether the server runs JetStream itself.
+    pub(super) fn has_jetstream(&self) -> bool {
+        self.client.server_info().jetstream
+    }
+
+    /// Returns what the server has said if it denied a message. It does so without naming the message.
+    pub(super) fn denied(&self) -> Option<&Arc<str>> {
+        self.denied.get()
+    }
+}
+
+impl Dial for NatsConnection {
+    type Live = NatsLive;
+
+    fn dial(&self) -> Dialing<'_, NatsLive> {
+        Box::pin(async {
+            let mut reason = "no address is set".to_owned();
+            for endpoint in &self.endpoints {
+                match self.open(endpoint).await {
+                    Ok(live) => return Ok(live),
+                    Err(error) => reason = error,
+                }
+            }
+            Err(reason)
+        })
+    }
+
+    fn is_alive(live: &NatsLive) -> bool {
+        !*live.lost.borrow()
+    }
+}
+
+impl fmt::Debug for NatsLogin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("None"),
+            Self::Token(_) => f.write_str("Token"),
+            Self::User(user, _) => f.debug_tuple("User").field(user).finish(),
+        }
+    }
+}
+
+impl fmt::Debug for NatsConnection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { endpoints, tls, login, domain } = self;
+        f.debug_struct("NatsConnection")
+            .field("endpoints", endpoints)
+            .field("has_tls", &tls.is_some())
+            .field("login", login)
+            .field("domain", domain)
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_not_shown() {
+        let user = NatsLogin::User("shop".to_owned(), "hunter2".to_owned());
+        for login in [user, NatsLogin::Token("hunter2".to_owned())] {
+            let shown = format!("{:?}", NatsConnection { login, ..NatsConnection::new(Vec::new()) });
+            assert!(!shown.contains("hunter2"), "{shown}");
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! [`Broker`]: a real broker in a process of its own.
+
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A broker with its files in a temporary directory. The process is killed and the directory is removed when it is dropped.
+pub(crate) struct Broker {
+    program: PathBuf,
+    args: Vec<String>,
+    port: u16,
+    child: Child,
+    directory: tempfile::TempDir,
+}
+
+/// Finds a program: in the environment variable, in the search path, or in `target/tools` of this workspace. `None`, with a line on the
+/// standard error: the program is missing. Panics if it is missing and all programs are required.
+#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
+pub(crate) fn find(program: &str, variable: &str) -> Option<PathBuf> {
+    let set = std::env::var_os(variable).map(PathBuf::from);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let in_path = std::env::split_paths(&path).map(|folder| folder.join(program));
+    let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools").join(program);
+    let found = set.into_iter().chain(in_path).chain([tools]).find(|path| path.is_file());
+    if found.is_none() {
+        let text = format!("{program} is not installed, and {variable} does not name it");
+        assert!(std::env::var_os("TICKWHEEL_REQUIRE_ALL").is_none(), "{text}");
+        eprintln!("SKIPPED: {text}");
+    }
+    found
+}
+
+/// Returns a port that is free. No other program is expected to take it in the meantime.
+pub(crate) fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port()
+}
+
+impl Broker {
+    /// Starts a broker on a free port of loopback. `args` makes its arguments from the port and its directory. Returns when the port is
+    /// open.
+    pub(crate) fn start(program: &Path, args: impl FnOnce(u16, &Path) -> Vec<String>) -> Self {
+        let directory = tempfile::tempdir().expect("a directory");
+        let port = free_port();
+        let args = args(port, directory.path());
+        let child = spawn(program, &args, directory.path(), port);
+        Self { program: program.to_owned(), args, port, child, directory }
+    }
+
+    /// The address.
+    pub(crate) fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    /// Sends a signal to the broker. `-STOP` stops it in the middle of its work: its connections stay open, and nothing is answered until
+    /// `-CONT`.
+    pub(crate) fn signal(&self, signal: &str) {
+        let done = Command::new("kill").arg(signal).arg(self.child.id().to_string()).status();
+        assert!(done.expect("kill is installed").success());
+    }
+
+    /// Kills the broker at once, as a crash does.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().expect("it runs");
+        self.child.wait().expect("it ends");
+    }
+
+    /// Starts a killed broker again, with its port, its arguments and its files.
+    pub(crate) fn start_again(&mut self) {
+        self.child = spawn(&self.program, &self.args, self.directory.path(), self.port);
+    }
+}
+
+impl Drop for Broker {
+    fn drop(&mut self) {
+        // The process may have ended already.
+        let _ended = self.child.kill();
+        let _ended = self.child.wait();
+    }
+}
+
+fn spawn(program: &Path, args: &[String], directory: &Path, port: u16) -> Child {
+    let log = std::fs::File::create(directory.join("log.txt")).expect("a file");
+    let mut command = Command::new(program);
+    command.args(args).current_dir(directory).stdin(Stdio::null());
+    command.stdout(log.try_clone().expect("a file")).stderr(log);
+    let mut child = command.spawn().expect("the broker starts");
+    let begun = Instant::now();
+    while TcpStream::connect(("127.0.0.1", port)).is_err() {
+        let ended = child.try_wait().expect("a child");
+        let log = || std::fs::read_to_string(directory.join("log.txt")).unwrap_or_default();
+        assert!(ended.is_none(), "the broker ended: {}", log());
+        assert!(begun.elapsed() < Duration::from_secs(30), "the broker does not start: {}", log());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child
+}

@@ -1,0 +1,15 @@
+//! The parts that the tests of brokers share.
+//!
+//! - `broker`: a real broker that the test starts, stops and kills.
+//! - `refusing`: a proxy that answers with errors of Kafka.
+//! - `pushed`: a queue whose tasks go to a sink.
+
+#![allow(dead_code, unused_imports, reason = "each test uses some of the parts")]
+
+mod broker;
+mod pushed;
+mod refusing;
+
+pub(crate) use broker::{Broker, find, free_port};
+pub(crate) use pushed::Pushed;
+pub(crate) use refusing::Refusing;
