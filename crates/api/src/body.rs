@@ -35,7 +35,7 @@ use serde_json::value::RawValue;
 use std::fmt;
 
 /// Maximum number of members of a body.
-pub(crate) const MEMBERS_MAX: usize = 32;
+pub(crate) const MEMBERS_MAX: usize = 48;
 
 /// The values of a request's members, in the order of their declarations. Each member has one slot.
 pub(crate) type Slots<'s, 'a> = &'s [Option<&'a RawValue>];

@@ -79,6 +79,7 @@ mod retry;
 mod schedule;
 mod settings;
 mod story;
+mod target;
 mod task;
 mod terms;
 pub mod time;
@@ -128,8 +129,8 @@ pub use problem::{PROBLEM_CONTENT_TYPE, Problem};
 pub use problem_kind::{ProblemKind, ProblemPage};
 pub use put::{PatchBody, PutBody};
 pub use query::{
-    CURSOR_BYTES_MAX, LIST_LIMIT_MAX, ListQuery, PreviewQuery, PutMode, PutQuery, QueuesQuery, RevokeQuery,
-    ScheduleSort, SchedulesQuery, TasksQuery, no_query,
+    AttemptsQuery, CURSOR_BYTES_MAX, LIST_LIMIT_MAX, ListQuery, PreviewQuery, PutMode, PutQuery, QueuesQuery,
+    RevokeQuery, ScheduleSort, SchedulesQuery, TasksQuery, no_query,
 };
 pub use queues::{DeleteQueueAnswer, QueueBody, QueueCounts, QueueGone, QueuesBody};
 pub use rate::{RATE_PER_MS_MAX, RATE_TASKS_MAX, RateBody};
@@ -144,6 +145,13 @@ pub use settings::{
     no_body,
 };
 pub use story::{StoryBody, StoryEvent, StoryWord};
+pub use target::{
+    AttemptBody, AttemptOutcome, AttemptsBody, AuthBody, BasicBody, BreakerBody, ConnectionRow,
+    ConnectionState, ContentForm, DeleteTargetAnswer, HttpMethod, ListEnd, PushCounts, RotateBody,
+    RotatedBody, SIGNING_MAX, SecretBody, SigningBody, TARGET_CONCURRENCY_MAX, TARGET_HEADERS_MAX,
+    TARGET_TIMEOUT_MS_MAX, TARGET_TIMEOUT_MS_MIN, TargetBody, TargetGone, TargetKind, TargetOrder, TargetRow,
+    TargetState, TargetTestBody, TargetTlsBody, TargetView, TargetsBody, TlsVersion,
+};
 pub use task::{
     DeathBody, DeathReason, FailureBody, FailureKind, LeasedTask, LeasedTasks, PutAnswer, TaskBody,
     TaskState, TasksOfKey, TasksPage,

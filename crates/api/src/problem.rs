@@ -312,6 +312,55 @@ impl Problem {
         Self { version: current, ..problem }
     }
 
+    /// 404: the queue has no target.
+    pub fn no_target(queue: &str) -> Self {
+        Self::new(ProblemKind::NoTarget, format!("queue `{}` has no target", shown(queue)))
+            .with_hint("PUT /v1/queues/{q}/target gives it one")
+    }
+
+    /// 409: a target with the order `group` needs a limit of 1 for each group, and the queue has the limit `limit`.
+    pub fn order_conflict(queue: &str, limit: u64) -> Self {
+        let detail = format!(
+            "queue `{}` lets {limit} tasks of a group be in flight, and the order `group` needs 1",
+            shown(queue)
+        );
+        Self::new(ProblemKind::OrderConflict, detail)
+            .with_hint("set `max_in_flight_per_group` to 1 first: PATCH /v1/queues/{q}")
+    }
+
+    /// 409: the queue has a target with the order `group`, and its settings would let more than one task of a group be in flight.
+    pub fn order_needs_one(queue: &str) -> Self {
+        let detail = format!(
+            "the target of queue `{}` has the order `group`, which needs a `max_in_flight_per_group` of 1",
+            shown(queue)
+        );
+        Self::new(ProblemKind::OrderConflict, detail)
+            .with_hint("write `\"max_in_flight_per_group\": 1`, or give the target another order")
+    }
+
+    /// 409: the server would need a key for secrets. `why` says for which secret.
+    pub fn no_secret_key(why: impl Into<String>) -> Self {
+        Self::new(ProblemKind::NoSecretKey, why)
+            .with_hint("start the server with --secret-key-file (TICKWHEEL_SECRET_KEY_FILE)")
+    }
+
+    /// 501: the program was built without this kind of target.
+    pub fn unsupported(kind: &str) -> Self {
+        Self::new(ProblemKind::Unsupported, format!("this program was built without the feature `{kind}`"))
+            .with_hint("use a program with that feature, or another kind of target")
+    }
+
+    /// 412: the target was changed meanwhile. `current`: its version; `None`: the queue has no target.
+    pub fn target_changed(wanted: u64, current: Option<u64>) -> Self {
+        let detail = match current {
+            Some(current) => format!("the request is for version {wanted}, the target has version {current}"),
+            None => format!("the request is for version {wanted}, and the queue has no target"),
+        };
+        let problem = Self::new(ProblemKind::VersionMismatch, detail)
+            .with_hint("get the target, look at what changed, and try again with its version");
+        Self { version: current, ..problem }
+    }
+
     /// 404: no job has this number, or the job ended long ago.
     pub fn no_job(id: &str) -> Self {
         Self::new(ProblemKind::NoJob, format!("no job `{}` is under way or ended lately", shown(id)))

@@ -56,6 +56,9 @@ problem_kinds! {
     Done = 404 "done" "the task is done":
         "The last task of this key was acked, so its work is done. The call had no effect."
         "There is nothing left to do. A plain PUT makes a new task."
+    NoTarget = 404 "no-target" "the queue has no target":
+        "The queue has no target, so the server sends its tasks nowhere. The call had no effect."
+        "PUT /v1/queues/{q}/target gives the queue a target."
     NoJob = 404 "no-job" "there is no such job":
         "No job has this number, or the job is not among the last 100 that ended."
         "GET /v1/jobs lists the jobs."
@@ -113,6 +116,12 @@ problem_kinds! {
     TooMany = 409 "too-many" "the limit on their number is reached":
         "The server keeps no more things of this kind; `detail` names the kind and the limit. The call had no effect."
         "Delete some that are no longer needed."
+    OrderConflict = 409 "order-conflict" "the queue has another limit":
+        "A target with the order `group` needs a queue whose `max_in_flight_per_group` is 1, and the queue has another value. The call had no effect."
+        "Set `max_in_flight_per_group` to 1 or to `null`, or give the target another order."
+    NoSecretKey = 409 "no-secret-key" "the server has no key for secrets":
+        "The server would have to encrypt a secret, or to read one that is encrypted, and does not have the key. The call had no effect."
+        "Start the server with `--secret-key-file`, or use a secret of the server's configuration: `{\"name\": \"orders\"}`."
     BackupUnderWay = 409 "backup-under-way" "a backup is under way":
         "The server makes one backup at a time, and another one is under way. With `--backup-every` a server begins its first backup right after its start. The call had no effect."
         "Repeat the call after the end of the other one: GET /v1/backups/{id} shows it, DELETE /v1/backups/{id} stops it."
@@ -132,8 +141,8 @@ problem_kinds! {
         "No worker has the task, so there is nothing to release. The call had no effect."
         "There is nothing left to do: a ready task goes to the next worker, and POST /v1/queues/{q}/tasks/{key}/run makes a scheduled one due now."
     VersionMismatch = 412 "version-mismatch" "the version is another":
-        "The version differs from the one in `If-Match`: the task or schedule was changed meanwhile. The call had no effect."
-        "Get the task or schedule again, and decide anew."
+        "The version differs from the one in `If-Match`: the task, the schedule or the target was changed meanwhile. The call had no effect."
+        "Get it again, and decide anew."
     BodyTooLarge = 413 "body-too-large" "the body is too large":
         "The body, a line or the number of lines is above the limit. The call had no effect, except for lines of a batch that were answered."
         "Store large data elsewhere, and put its name into the payload. Send more lines in several batches."
@@ -155,6 +164,9 @@ problem_kinds! {
     Internal = 500 "internal" "the server made a mistake":
         "The server made a mistake. The call may have taken effect or not."
         "Look at the task, and report the error with the server's log."
+    Unsupported = 501 "unsupported" "the program does not have this kind of target":
+        "The program was built without this kind of target. The call had no effect."
+        "Use a program with the feature that `detail` names, or another kind of target."
     Starting = 503 "starting" "the server is not ready yet":
         "The server is still reading its tasks. The call had no effect."
         "Try again after `Retry-After` seconds."

@@ -117,6 +117,14 @@ choice::choice! {
 }
 
 query! {
+    /// The query of `GET /v1/queues/{q}/target/attempts`: `?limit=`.
+    pub struct AttemptsQuery {
+        /// Maximum number of attempts. Default: 100.
+        limit: usize = LIST_LIMIT_DEFAULT, |name, given| number(name, given, 1..=LIST_LIMIT_MAX, LIST_LIMIT_DEFAULT);
+    }
+}
+
+query! {
     /// The query of `PUT /v1/queues/{q}/tasks/{key}`: `?mode=upsert|create|replace|debounce&revoke=true|false`.
     #[derive(Copy)]
     pub struct PutQuery {

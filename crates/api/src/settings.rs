@@ -44,8 +44,9 @@ body! {
         /// The histories of all queues together have at most 250,000 keys, those of the tasks that ended last.
         history: Option<HistoryBody> = nullable(object());
     }
-    later: &["webhook"];
     elsewhere: &[
+        ("webhook", "use PUT /v1/queues/{q}/target"),
+        ("target", "use PUT /v1/queues/{q}/target"),
         ("paused", "use POST /v1/queues/{q}/pause and /resume"),
         ("draining", "use POST /v1/queues/{q}/drain and /resume"),
         ("concurrency", "write `max_in_flight`"),
@@ -227,7 +228,7 @@ mod tests {
             (r#"{"retry":{"max_attempts":0}}"#, "`retry.max_attempts`: 0 is not from 1 to 1000000"),
             (r#"{"history":{"keep":"2y"}}"#, "`history.keep`: `2y` has the unknown unit `y`"),
             (r#"{"history":5}"#, "`history`: expected an object, got the number 5"),
-            (r#"{"webhook":{}}"#, "`webhook`: is not supported by this version"),
+            (r#"{"webhook":{}}"#, "`webhook`: is not a member of this request"),
         ] {
             assert_eq!(refused(text).0, what);
         }

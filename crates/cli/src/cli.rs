@@ -55,7 +55,11 @@ impl Cli {
         if let Some((_, said)) = matches.subcommand() {
             file.yield_to(said);
         }
-        Ok(of(&file.apply(command).get_matches()))
+        let mut cli = of(&file.apply(command).get_matches());
+        if let Command::Serve(serve) = &mut cli.command {
+            serve.take_push_tables(file.into_push());
+        }
+        Ok(cli)
     }
 
     /// Ends the program as clap does for a command line without a required argument of `subcommand`. The name of a nested subcommand begins

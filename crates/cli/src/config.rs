@@ -6,11 +6,13 @@ use anyhow::{Context, Result, bail};
 use clap::builder::Resettable;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory, FromArgMatches};
+use serde::Deserialize;
 use toml::Value;
 use toml::de::{DeTable, DeValue};
 
 use crate::cli::Cli;
 use crate::commands::serve::Serve;
+use crate::push_tables::PushTables;
 
 /// The command line parser. It ignores empty environment variables, which count as not set.
 pub(crate) fn without_empty_variables(command: Command) -> Command {
@@ -37,9 +39,24 @@ pub(crate) struct Setting {
     is_flag: bool,
 }
 
-/// A configuration file after reading: the text of each option in it.
+/// A configuration file after reading.
 #[derive(Debug)]
-pub(crate) struct ConfigFile(Vec<(String, String)>);
+pub(crate) struct ConfigFile {
+    /// The text of each option.
+    options: Vec<(String, String)>,
+    /// The tables `[push.*]`.
+    push: PushTables,
+}
+
+/// The part of a file that is tables. The rest is read as options.
+#[derive(Deserialize)]
+struct Tables {
+    #[serde(default)]
+    push: PushTables,
+}
+
+/// The key of the tables.
+const TABLES: &str = "push";
 
 /// The limit of a file (bytes), far above the size of all keys. A larger file is no configuration.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -79,6 +96,8 @@ fn setting(option: &Arg) -> Setting {
             "tls_cert" => "/etc/tickwheel/cert.pem",
             "tls_key" => "/etc/tickwheel/key.pem",
             "virtual_clock_at" => "2027-03-27T20:00:00Z",
+            "push_allow" => "10.1.0.0/16",
+            "secret_key_file" => "/etc/tickwheel/secret-keys",
             "otlp_endpoint" => "http://127.0.0.1:4318",
             id => id,
         }),
@@ -119,17 +138,29 @@ impl ConfigFile {
         let known = settings();
         let (mut said, mut faults) = (Vec::new(), Vec::new());
         for (key, value) in table.get_ref() {
+            if key.get_ref() == TABLES && value.get_ref().is_table() {
+                continue;
+            }
             let written = &text[value.span()];
             match text_of(key.get_ref(), value.get_ref(), written, &known) {
                 Ok(text) => said.push((key.get_ref().to_string(), text)),
                 Err(fault) => faults.push((1 + text[..key.span().start].matches('\n').count(), fault)),
             }
         }
+        let line_of = |at: usize| 1 + text[..at].matches('\n').count();
+        let push = match toml::from_str::<Tables>(text) {
+            Ok(Tables { push }) => push,
+            Err(error) => {
+                let at = error.span().map_or(0, |span| span.start);
+                faults.push((line_of(at), anyhow::anyhow!("[push]: {}", error.message())));
+                PushTables::default()
+            }
+        };
         faults.sort_by_key(|(line, _)| *line);
         let faults: Vec<String> =
             faults.into_iter().map(|(line, fault)| format!("line {line}: {fault}")).collect();
         match &faults[..] {
-            [] => Ok(Self(said)),
+            [] => Ok(Self { options: said, push }),
             [fault] => bail!("{fault}"),
             several => bail!("{} faults\n  {}", several.len(), several.join("\n  ")),
         }
@@ -138,7 +169,7 @@ impl ConfigFile {
     /// Removes `memory` if the command line or the environment names a directory, because the caller wants tasks to be kept there.
     pub(crate) fn yield_to(&mut self, said: &ArgMatches) {
         if said.value_source("data").is_some_and(|source| source != ValueSource::DefaultValue) {
-            self.0.retain(|(key, _)| key != "memory");
+            self.options.retain(|(key, _)| key != "memory");
         }
     }
 
@@ -151,18 +182,24 @@ impl ConfigFile {
         let matches =
             command.try_get_matches_from(["tickwheel", "serve"]).map_err(|error| in_one_line(&error))?;
         let said = matches.subcommand_matches("serve").expect("it was named");
+        self.push.check()?;
         Serve::from_arg_matches(said)?.settled().map(|_| ())
     }
 
     /// The number of keys.
     pub(crate) fn len(&self) -> usize {
-        self.0.len()
+        self.options.len()
+    }
+
+    /// The tables `[push.*]`.
+    pub(crate) fn into_push(self) -> PushTables {
+        self.push
     }
 
     /// The command line with the file's values as the defaults of `serve`.
     pub(crate) fn apply(&self, command: Command) -> Command {
         command.mut_subcommand("serve", |mut serve| {
-            for (key, text) in &self.0 {
+            for (key, text) in &self.options {
                 serve = serve.mut_arg(key, |option| option.default_value(text.clone()));
             }
             serve
@@ -230,6 +267,9 @@ mod tests {
             ("listen = \"localhost\"", "`listen`: invalid value 'localhost' for '--listen"),
             ("ack = \"sometimes\"", "`ack`: invalid value 'sometimes'"),
             ("config = \"other.toml\"", "there is no key `config`"),
+            ("[push.secrets]\na = { fil = \"x\" }", "line 2: [push]: unknown field `fil`"),
+            ("[push.connections.a]\nkind = \"fax\"", "line 2: [push]: unknown variant `fax`"),
+            ("[pusch.secrets]", "there is no key `pusch`"),
             ("listen", "TOML parse error at line 1"),
         ] {
             let error = refused(text);

@@ -8,6 +8,7 @@ use anyhow::{Result, bail};
 use clap::{Command, CommandFactory};
 
 use crate::cli::Cli;
+use crate::push_tables;
 use crate::remote::TOKEN_VARIABLE;
 
 /// The prefix of all variables of this program.
@@ -95,7 +96,10 @@ fn unknown_among(variables: impl Iterator<Item = (OsString, OsString)>) -> Vec<U
         .map(|(name, value)| (name.to_string_lossy().into_owned(), value))
         .filter(|(name, _)| name.to_ascii_uppercase().starts_with(PREFIX))
         .filter(|(name, value)| {
-            !known.contains(name) && !OF_TESTS.contains(&name.as_str()) && !is_of_kubernetes(name, value)
+            !known.contains(name)
+                && push_tables::secret_of(name).is_none()
+                && !OF_TESTS.contains(&name.as_str())
+                && !is_of_kubernetes(name, value)
         })
         .map(|(name, _)| judge(name, &known))
         .collect();

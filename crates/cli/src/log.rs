@@ -33,6 +33,10 @@ pub(crate) const FILTER_DEFAULT: &str = "info";
 /// The longest time that the end of the process waits for a reader of stderr that stalls.
 const FLUSH_MAX: Duration = Duration::from_secs(1);
 
+/// Crates whose lines are left out, unless the filter names them: clients of brokers. One of them logs the bodies of messages, and the
+/// lines of all of them lack the name of an event.
+const SILENT: &str = "async_nats=off,krafka=off,lapin=off,redis=off";
+
 /// The log of this process, once it is set up.
 static OUTLET: OnceLock<Outlet> = OnceLock::new();
 
@@ -146,7 +150,7 @@ pub(crate) fn log_to_stderr(filter: &str, format: LogFormat, access: bool) -> Re
     let target = events::ACCESS;
     let says_it = filter.split(',').any(|part| part.trim().starts_with(target));
     let filter = if access && !says_it { format!("{filter},{target}=info") } else { filter.to_owned() };
-    let filter = EnvFilter::try_new(filter).context("read the log filter")?;
+    let filter = EnvFilter::try_new(format!("{SILENT},{filter}")).context("read the log filter")?;
     let colours = io::stderr().is_terminal();
     let written = match format {
         LogFormat::Text if colours => Written::Coloured,

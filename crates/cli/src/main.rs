@@ -18,6 +18,7 @@ mod otlp;
 mod output;
 mod portable;
 mod printable;
+mod push_tables;
 #[cfg(test)]
 mod reference;
 mod remote;

@@ -38,15 +38,15 @@
 //!
 //! | calls | again if the answer was lost | why |
 //! |---|---|---|
-//! | `get` `story` `list` `dead` `dead_groups` `tasks_of_key` `queue` `queues` `list_queues` `schedule` `schedules` `all_schedules` `preview` `forecast` `metrics` `health` `job` `jobs` `leases` `backup` `backups` `list_backups` `whoami` `preview_unstored` `index` | yes | a look changes nothing |
+//! | `get` `story` `list` `dead` `dead_groups` `tasks_of_key` `queue` `queues` `list_queues` `schedule` `schedules` `all_schedules` `preview` `forecast` `metrics` `health` `job` `jobs` `leases` `backup` `backups` `list_backups` `whoami` `preview_unstored` `index` `target` `targets` `attempts` | yes | a look changes nothing |
 //! | `post_once` | yes | its key makes one task of both |
-//! | `configure` `reconfigure` `drain` `resume` `drain_server` `resume_server` `delete_queue` `put_schedule` `stop_backup` | yes | the second leaves what the first has made; with `if_match` no, for the second would be refused |
+//! | `configure` `reconfigure` `drain` `resume` `drain_server` `resume_server` `delete_queue` `put_schedule` `put_target` `pause_target` `resume_target` `stop_backup` | yes | the second leaves what the first has made; with `if_match` no, for the second would be refused |
 //! | `ack` `extend` | yes | the second gets the answer of the first |
 //! | `lease` | yes | tasks that were lost on the way come back when their lease ends |
 //! | `put` `post` `patch` | no | the task may be done by then, and the second would make another; a delay counts from its arrival |
-//! | `cancel` `nack` `redrive` `release` `delete_schedule` `stop_job` | no | the answer to the second would hide that of the first |
+//! | `cancel` `nack` `redrive` `release` `delete_schedule` `delete_target` `stop_job` | no | the answer to the second would hide that of the first |
 //! | `batch` `cancel_many` `move_many` `redrive_many` `purge` `import` | no | the second would find other tasks, and count them only |
-//! | `pause` `advance` `begin_backup` `run` | no | the second counts from its own arrival, or does it twice |
+//! | `pause` `advance` `begin_backup` `run` `rotate_target` `test_target` | no | the second counts from its own arrival, or does it twice |
 //! | `export` | no | its caller goes on from the last cursor line |
 //!
 //! A kept connection may have been closed by the server before it took a byte of the call. That says nothing about the server, so the call

@@ -16,6 +16,7 @@ use crate::listen::socket::ListenAt;
 use crate::listen::tls::TlsFiles;
 use crate::service::limits::Limits;
 use crate::start_error::StartError;
+use crate::targets::PushPlan;
 use crate::telemetry::span::SpanSink;
 
 /// The default port of servers and clients.
@@ -64,6 +65,8 @@ pub struct Config {
     pub store: Store,
     /// Backups of the directory; tasks in memory are not copied. Default: none.
     pub backups: Option<BackupPlan>,
+    /// The part about targets: the queues whose tasks the server sends by itself.
+    pub push: PushPlan,
     /// The door for clients of beanstalkd. Default: none.
     pub beanstalk: Option<Beanstalk>,
     /// The clock stands still until `POST /v1/clock/advance` moves it. A directory keeps its kind of clock for ever.
@@ -128,6 +131,7 @@ impl Config {
             allow_hosts: Vec::new(),
             store,
             backups: None,
+            push: PushPlan::default(),
             beanstalk: None,
             virtual_clock: false,
             virtual_clock_at: None,

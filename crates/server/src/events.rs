@@ -104,6 +104,15 @@ events! {
     /// The directory of backups was recreated, and its lock was taken again.
     BACKUP_DIR_TAKEN_AGAIN = "backup_dir_taken_again";
 
+    /// The targets were read at the start.
+    TARGETS_STARTED = "targets_started";
+    /// The targets cannot be read at the start.
+    TARGETS_NOT_READ = "targets_not_read";
+    /// The state of a target changed.
+    TARGET_CHANGED = "target_changed";
+    /// A change of a target cannot be stored.
+    TARGET_NOT_KEPT = "target_not_kept";
+
     /// New tasks are refused from now on.
     DRAIN_BEGUN = "drain_begun";
     /// New tasks are taken again.

@@ -27,6 +27,7 @@ use crate::service::drain::Drain;
 use crate::service::lifecycle;
 use crate::service::supervisor::Supervisor;
 use crate::start_error::StartError;
+use crate::targets::{Outside, Targets};
 use crate::telemetry::notices::{self, Notices};
 
 /// Open files that are not served connections: those of the store and the runtime, the standard streams, refused
@@ -114,6 +115,7 @@ impl Server {
             let place = directory.join("index.html");
             std::fs::read(&place).map_err(|source| StartError::ConsoleDir { place, source })?;
         }
+        let outside = Outside::open(&config.push)?;
         let token_file = config.token_file.clone().unwrap_or_default();
         let authorizer = Authorizer::open(config.tokens.clone(), config.token_file.clone())
             .map_err(|source| StartError::Tokens { place: token_file, source })?;
@@ -164,6 +166,7 @@ impl Server {
             lax_json,
             console: config.console,
             backups,
+            targets: Targets::new(&app.queue, outside),
             ..app
         };
         let app = Arc::new(app);
@@ -245,6 +248,7 @@ impl Server {
     /// for it. Dropping the future does not wait: connections are cut off, and the queue is closed a moment later, on
     /// a thread of the runtime.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
+        self.app.targets.start().await;
         let (background, url) = (self.background(), self.url());
         let Self { doors, app, stop, connections, stop_grace, notices, _stop_backups, .. } = self;
         let mut open = JoinSet::new();
@@ -259,8 +263,12 @@ impl Server {
         stop.give();
         let stopped = lifecycle::Stop::begin(count);
         app.backups.stop_all();
+        let targets = app.targets.clone();
+        let targets = tokio::spawn(async move { targets.stop(stop_grace).await });
         // Each listener ends within the grace. Tasks that its clients hold are given back before the queue closes.
         while open.join_next().await.is_some() {}
+        // Each target ends within the grace, too.
+        let _ = targets.await;
         // The backup ends after its current piece. If the disk takes no more, the unfinished part is removed at the
         // next start.
         if timeout(stop_grace, app.backups.ended()).await.is_err() {
@@ -282,6 +290,7 @@ impl Server {
         let (app, mut tasks) = (&self.app, JoinSet::new());
         let supervisor = &app.supervisor;
         keep(&mut tasks, supervisor, "notices", self.notices.clone(), Notices::write);
+        keep(&mut tasks, supervisor, "targets", app.targets.clone(), Targets::keep_up);
         keep(&mut tasks, supervisor, "tokens", Arc::clone(&app.authorizer), Authorizer::keep_up);
         if let Some(tls) = self.tls.clone() {
             keep(&mut tasks, supervisor, "certificates", tls, Tls::keep_up);

@@ -10,6 +10,7 @@ use crate::access::authorizer::TokenFileError;
 use crate::listen::socket::ListenAt;
 use crate::listen::tls::TlsError;
 use crate::service::backups::BackupDirError;
+use crate::targets::PushError;
 
 /// Why a server did not start. The text completes "failed to start: ...".
 #[derive(Debug, thiserror::Error)]
@@ -45,6 +46,9 @@ pub enum StartError {
         /// The system's error.
         source: io::Error,
     },
+    /// The configuration of targets cannot be used.
+    #[error(transparent)]
+    Push(#[from] PushError),
     /// The token file gives no tokens.
     #[error("cannot take the tokens from {}: {source}", place.display())]
     Tokens {

@@ -216,14 +216,14 @@ operations! {
     PutQueue: PUT "/v1/queues/{q}", In(Admin), writes {
         body: must("Settings");
         200 Json("Queue"), "The queue.";
-        refuses: TooMany;
+        refuses: TooMany, OrderConflict;
     }
 
     /// Changes some settings of a queue, also single members of `retry` and `history`. Members that the body leaves out keep their values.
     PatchQueue: PATCH "/v1/queues/{q}", In(Admin), writes {
         body: may("Settings");
         200 Json("Queue"), "The queue.";
-        refuses: TooMany;
+        refuses: TooMany, OrderConflict;
     }
 
     /// Deletes a queue that has no tasks and no schedules, with its settings, its pause and its drain. The queue exists again when it is used again.
@@ -251,6 +251,68 @@ operations! {
         body: may("Nothing");
         200 Json("Queue"), "The queue.";
         refuses: TooMany;
+    }
+
+    /// Gives a queue a target, or replaces the target: from then on the server sends the tasks of the queue there, and no worker has to lease them.
+    PutTarget: PUT "/v1/queues/{q}/target", In(Admin), writes {
+        headers: "If-Match";
+        body: must("Target");
+        201 Json("TargetState"), "The queue had no target before.", ["ETag"];
+        200 Json("TargetState"), "The target is replaced. Messages under way to the one before are settled.", ["ETag"];
+        refuses: VersionMismatch, OrderConflict, NoSecretKey, TooMany, Unsupported;
+    }
+
+    /// Returns the target of a queue and its state.
+    GetTarget: GET "/v1/queues/{q}/target", In(Read) {
+        200 Json("TargetState"), "The target.", ["ETag"];
+        refuses: NoTarget;
+    }
+
+    /// Takes the target of a queue away. The answer comes when the messages under way are settled. The tasks of the queue stay.
+    DeleteTarget: DELETE "/v1/queues/{q}/target", In(Admin), writes {
+        headers: "If-Match";
+        200 Json("TargetDeleted"), "The queue has no target any more.";
+        refuses: NoTarget, VersionMismatch;
+    }
+
+    /// Pauses a target: nothing more is sent to it, and workers may still lease the tasks of the queue.
+    PauseTarget: POST "/v1/queues/{q}/target/pause", In(Admin), writes {
+        body: may("Nothing");
+        200 Json("TargetState"), "The target.", ["ETag"];
+        refuses: NoTarget;
+    }
+
+    /// Ends the pause of a target, and enables one that was disabled.
+    ResumeTarget: POST "/v1/queues/{q}/target/resume", In(Admin), writes {
+        body: may("Nothing");
+        200 Json("TargetState"), "The target.", ["ETag"];
+        refuses: NoTarget, NoSecretKey, Unsupported;
+    }
+
+    /// Makes a new secret that signs. The secrets of before sign, too, for the time of `overlap`.
+    RotateTarget: POST "/v1/queues/{q}/target/rotate", In(Admin), writes {
+        body: may("Rotate");
+        200 Json("Rotated"), "The new secret. No later call shows it.", ["ETag"];
+        refuses: NoTarget, NoSecretKey, TooMany;
+    }
+
+    /// Sends one message that is not a task, and returns the result. Nothing is stored.
+    TestTarget: POST "/v1/queues/{q}/target/test", In(Admin) {
+        body: may("Nothing");
+        200 Json("TargetTest"), "The result.";
+        refuses: NoTarget, NoSecretKey, Unsupported;
+    }
+
+    /// Lists the last attempts to send messages to a target, the newest first. The server keeps 1,000 of each target in memory.
+    ListAttempts: GET "/v1/queues/{q}/target/attempts", In(Read) {
+        query: "limit";
+        200 Json("Attempts"), "The attempts.";
+        refuses: NoTarget;
+    }
+
+    /// Lists the targets inside the token's scope, and the connections to brokers.
+    ListTargets: GET "/v1/targets", Somewhere(Read) {
+        200 Json("Targets"), "The targets.";
     }
 
     /// Puts a schedule, or replaces it. An equal one changes nothing.

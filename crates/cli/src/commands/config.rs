@@ -66,8 +66,29 @@ fn page(settings: &[Setting]) -> String {
         }
         page.push_str(&format!("#{key} = {example}\n"));
     }
+    page.push_str(TABLES);
     page
 }
+
+/// The tables at the end of the file.
+const TABLES: &str = "
+# ==== Names for targets ====
+
+# Secrets that targets name. TICKWHEEL_SECRET_ORDERS in the environment is the secret `orders`, with or without this table.
+# [push.secrets]
+# orders = { file = \"/etc/tickwheel/orders.secret\" }
+
+# Certificates that targets and connections name.
+# [push.tls.own]
+# ca = \"/etc/tickwheel/own-ca.pem\"
+
+# Connections to brokers that targets name.
+# [push.connections.main]
+# kind = \"amqp\"
+# addresses = [\"broker.example:5672\"]
+# user = \"tickwheel\"
+# password_file = \"/etc/tickwheel/broker.password\"
+";
 
 #[cfg(test)]
 mod tests {

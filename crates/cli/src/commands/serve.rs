@@ -13,8 +13,8 @@ use clap::{Args, ValueEnum};
 use tickwheel_api::{ConsoleMode, Levels};
 use tickwheel_queue::{AckLevel, Timestamp};
 use tickwheel_server::{
-    Beanstalk as Door, Config, ListenAt, Server, StartError, Store, TOKEN_BYTES_ADVISED, TlsFiles, Tokens,
-    events,
+    Beanstalk as Door, Config, ListenAt, Place, PushPlan, Server, StartError, Store, TOKEN_BYTES_ADVISED,
+    TlsFiles, Tokens, events,
 };
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -26,6 +26,7 @@ use crate::log::{self, FILTER_DEFAULT, LogFormat, filter, log_to_stderr, told_as
 use crate::notify::{Manager, State};
 use crate::otlp;
 use crate::output::STDOUT;
+use crate::push_tables::PushTables;
 use crate::remote::TOKEN_VARIABLE;
 use crate::values::{self, Beanstalk};
 
@@ -43,6 +44,7 @@ const OF_TASKS: &str = "Tasks and their clock";
 const OF_ADDRESSES: &str = "Addresses";
 const OF_ACCESS: &str = "Tokens and TLS";
 const OF_BEANSTALK: &str = "Clients of beanstalkd";
+const OF_TARGETS: &str = "Targets: the server sends tasks by itself";
 const OF_LOG: &str = "Log and traces";
 
 /// Run a server
@@ -111,6 +113,21 @@ pub(crate) struct Serve {
     /// several names. Web pages of these hosts may call the server
     #[arg(long, help_heading = OF_ADDRESSES, value_name = "NAME", env = "TICKWHEEL_ALLOW_HOST", value_delimiter = ',')]
     allow_host: Vec<String>,
+    /// A place that webhooks may reach besides public addresses: an address, a range, or a name, each with or without a port; may be repeated
+    ///
+    /// Examples: `10.1.0.0/16`, `127.0.0.1:9000`, `[::1]:9000`, `*.corp.example:443`; `any` opens every place. Without this option webhooks
+    /// reach public addresses only, by https. In the environment variable, commas separate several places
+    #[arg(long, help_heading = OF_TARGETS, value_name = "PLACE", env = "TICKWHEEL_PUSH_ALLOW", value_delimiter = ',')]
+    push_allow: Vec<Place>,
+    /// A file with the keys that encrypt the secrets of targets, one per line: 32 bytes in base64, as `openssl rand -base64 32` writes them
+    ///
+    /// The first key encrypts, and all of them decrypt. At its start the server encrypts every secret under the first key, so that an old
+    /// key can be removed afterwards. Without this option targets can only have the secrets of the configuration file
+    #[arg(long, help_heading = OF_TARGETS, value_name = "FILE", env = "TICKWHEEL_SECRET_KEY_FILE")]
+    secret_key_file: Option<PathBuf>,
+    /// The tables of the configuration file
+    #[arg(skip)]
+    push_tables: PushTables,
     /// A file with tokens, one per line; it is read again when it changes. `tickwheel token` makes a token
     ///
     /// The token in the variable TICKWHEEL_TOKEN is valid, too, and has all rights, unless this file gives it others. Without any token,
@@ -296,6 +313,7 @@ impl Serve {
             virtual_clock: self.virtual_clock,
             virtual_clock_at: self.virtual_clock_start()?,
             tls,
+            push: self.push()?,
             insecure: self.insecure,
             ack_level: self.ack.into(),
             levels: self.levels.clone(),
@@ -313,6 +331,17 @@ impl Serve {
         let config = Config { beanstalk: self.door(config.has_tokens()), ..config };
         config.check()?;
         Ok(config)
+    }
+
+    /// Takes in the tables `[push.*]` of the configuration file.
+    pub(crate) fn take_push_tables(&mut self, tables: PushTables) {
+        self.push_tables = tables;
+    }
+
+    /// The part about targets.
+    fn push(&self) -> Result<PushPlan> {
+        let (allow, secret_key_file) = (self.push_allow.clone(), self.secret_key_file.clone());
+        self.push_tables.put_into(PushPlan { allow, secret_key_file, ..PushPlan::default() })
     }
 
     /// The time at which the virtual clock starts. A server on real time has none.
@@ -368,6 +397,12 @@ impl Serve {
             );
         }
         self.backups.warn(self.memory);
+        if self.push_allow.iter().any(Place::is_any) {
+            tracing::warn!(
+                event = events::DOUBTFUL,
+                "--push-allow any: who may give a queue a target can make this server call every address that it reaches"
+            );
+        }
         self.warn_of_door(config);
         let Config { listen, insecure, .. } = config;
         if *insecure && !config.has_tokens() {

@@ -6,5 +6,6 @@ pub(crate) mod exports;
 mod queues;
 mod schedules;
 mod server;
+mod targets;
 pub(crate) mod tasks;
 mod workers;

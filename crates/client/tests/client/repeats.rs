@@ -10,10 +10,10 @@ use std::time::Duration;
 use std::{fs, thread};
 
 use tickwheel_api::{
-    BatchLine, BatchOp, BulkCancelBody, BulkMoveBody, ExportQuery, ExtendBody, ForecastQuery, ImportQuery,
-    LeaseBody, LeasesQuery, ListQuery, MoveTo, NackBody, PatchBody, PauseBody, PreviewQuery, PurgeBody,
-    PutBody, PutQuery, QueuesQuery, RedriveBody, RevokeQuery, ScheduleSpec, SchedulesQuery, SettingsBody,
-    TaskFilter,
+    AttemptsQuery, BatchLine, BatchOp, BulkCancelBody, BulkMoveBody, ExportQuery, ExtendBody, ForecastQuery,
+    ImportQuery, LeaseBody, LeasesQuery, ListQuery, MoveTo, NackBody, PatchBody, PauseBody, PreviewQuery,
+    PurgeBody, PutBody, PutQuery, QueuesQuery, RedriveBody, RevokeQuery, RotateBody, ScheduleSpec,
+    SchedulesQuery, SettingsBody, TargetBody, TargetKind, TaskFilter,
 };
 use tickwheel_client::blocking::Client;
 use tickwheel_client::{ClientError, Outcome, Retries};
@@ -38,6 +38,7 @@ const CALLS: &[(&str, Sends)] = &[
     ("ack", |client| client.ack("q", token()).map(drop)),
     ("advance", |client| client.advance(1).map(drop)),
     ("all_schedules", |client| client.all_schedules(&SchedulesQuery::default()).map(drop)),
+    ("attempts", |client| client.attempts("q", &AttemptsQuery::default()).map(drop)),
     ("backup", |client| client.backup(1).map(drop)),
     ("backups", |client| client.backups().map(drop)),
     ("batch", |client| {
@@ -57,6 +58,7 @@ const CALLS: &[(&str, Sends)] = &[
     ("delete_schedule", |client| client.delete_schedule("q", "n", None).map(drop)),
     ("drain", |client| client.drain("q").map(drop)),
     ("drain_server", |client| client.drain_server().map(drop)),
+    ("delete_target", |client| client.delete_target("q", None).map(drop)),
     ("export", |client| client.export(&ExportQuery { queue: None, cursor: None }).map(drop)),
     ("extend", |client| client.extend("q", &ExtendBody { tokens: token(), lease_ms: None }).map(drop)),
     ("forecast", |client| client.forecast(&ForecastQuery::default()).map(drop)),
@@ -82,12 +84,16 @@ const CALLS: &[(&str, Sends)] = &[
     }),
     ("patch", |client| client.patch("q", "k", &PatchBody::default(), RevokeQuery::default(), None).map(drop)),
     ("pause", |client| client.pause("q", &PauseBody::default()).map(drop)),
+    ("pause_target", |client| client.pause_target("q").map(drop)),
     ("post", |client| client.post("q", &PutBody::default()).map(drop)),
     ("post_once", |client| client.post_once("q", "k", &PutBody::default()).map(drop)),
     ("preview", |client| client.preview("q", "n", PreviewQuery::default()).map(drop)),
     ("preview_unstored", |client| client.preview_unstored(&schedule(), PreviewQuery::default()).map(drop)),
     ("purge", |client| client.purge("q", PurgeBody::default()).map(drop)),
     ("put", |client| client.put("q", "k", &PutBody::default(), PutQuery::default(), None).map(drop)),
+    ("put_target", |client| {
+        client.put_target("q", &TargetBody::of_kind(TargetKind::Webhook), None).map(drop)
+    }),
     ("put_schedule", |client| client.put_schedule("q", "n", &schedule(), None).map(drop)),
     ("queue", |client| client.queue("q").map(drop)),
     ("queues", |client| client.queues().map(drop)),
@@ -96,6 +102,8 @@ const CALLS: &[(&str, Sends)] = &[
     ("redrive_many", |client| client.redrive_many("q", &TaskFilter::default(), false).map(drop)),
     ("release", |client| client.release("q", "k", None).map(drop)),
     ("resume", |client| client.resume("q").map(drop)),
+    ("resume_target", |client| client.resume_target("q").map(drop)),
+    ("rotate_target", |client| client.rotate_target("q", &RotateBody::default()).map(drop)),
     ("resume_server", |client| client.resume_server().map(drop)),
     ("run", |client| client.run("q", "k", None).map(drop)),
     ("schedule", |client| client.schedule("q", "n").map(drop)),
@@ -104,6 +112,9 @@ const CALLS: &[(&str, Sends)] = &[
     ("stop_job", |client| client.stop_job(1).map(drop)),
     ("story", |client| client.story("q", "k").map(drop)),
     ("tasks_of_key", |client| client.tasks_of_key("k").map(drop)),
+    ("target", |client| client.target("q").map(drop)),
+    ("targets", |client| client.targets().map(drop)),
+    ("test_target", |client| client.test_target("q").map(drop)),
     ("whoami", |client| client.whoami().map(drop)),
 ];
 

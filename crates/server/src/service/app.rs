@@ -15,6 +15,7 @@ use crate::service::limits::Limits;
 use crate::service::slots::Slots;
 use crate::service::subscriptions::Subscriptions;
 use crate::service::supervisor::Supervisor;
+use crate::targets::{Outside, Targets};
 use crate::telemetry::deliveries::Deliveries;
 use crate::telemetry::metrics::Figures;
 use crate::telemetry::metrics::queue_labels::QueueLabels;
@@ -31,6 +32,8 @@ pub(crate) struct App {
     pub(crate) deliveries: Arc<Deliveries>,
     pub(crate) jobs: Jobs,
     pub(crate) backups: Backups,
+    /// The queues whose tasks the server sends by itself.
+    pub(crate) targets: Targets,
     pub(crate) refusals: Arc<Refusals>,
     pub(crate) requests: Arc<Requests>,
     /// The queues that have labels in the metrics. The lock is held during a scrape.
@@ -73,6 +76,7 @@ impl App {
         Self {
             jobs: Jobs::new(queue.clone(), stopping.clone(), supervisor.clone(), limits),
             backups: Backups::new(queue.clone(), stopping.clone(), Err(NO_DIR), None),
+            targets: Targets::new(&queue, Outside::default()),
             queue,
             slots: Slots::new(limits),
             deliveries: Arc::default(),

@@ -98,6 +98,12 @@ fn matches(value: &Value, schema: &Value, place: &str) -> Result<(), String> {
             {
                 return wrong("has too few members");
             }
+            "maxProperties"
+                if (value.as_object().map_or(0, serde_json::Map::len) as u64)
+                    > rule.as_u64().expect("a number") =>
+            {
+                return wrong("has too many members");
+            }
             "uniqueItems" => {
                 let items = value.as_array().map_or(&[][..], Vec::as_slice);
                 if items.iter().enumerate().any(|(index, item)| items[..index].contains(item)) {
@@ -139,7 +145,8 @@ fn matches(value: &Value, schema: &Value, place: &str) -> Result<(), String> {
             "maxItems" if value.as_array().map_or(0, Vec::len) as u64 > rule.as_u64().expect("a number") => {
                 return wrong("is too long");
             }
-            "enum" | "minimum" | "maximum" | "format" | "minItems" | "maxItems" | "minProperties" => {}
+            "enum" | "minimum" | "maximum" | "format" | "minItems" | "maxItems" | "minProperties"
+            | "maxProperties" => {}
             "items" => {
                 for (index, item) in value.as_array().into_iter().flatten().enumerate() {
                     matches(item, rule, &format!("{place}[{index}]"))?;

@@ -11,7 +11,8 @@ use std::time::Duration;
 use axum::http::HeaderValue;
 use axum::http::header::VARY;
 use axum::response::Response;
-use tickwheel_api::Problem;
+use tickwheel_api::{ConnectionState, Problem};
+use tickwheel_push::{Histogram, PUSH_BOUNDS_MS, TargetState};
 use tickwheel_queue::{
     COMMIT_BOUNDS_US, CommitSeconds, Health, LATENESS_BOUNDS_MS, ListQueues, QUEUE_LATENESS_BOUNDS_MS,
     QueueFigures, Stats, Timestamp,
@@ -26,6 +27,7 @@ use crate::doors::http::call::Call;
 use crate::doors::http::routes::handlers;
 use crate::service::app::App;
 use crate::service::backups::BackupFigures;
+use crate::targets::TargetFigures;
 use crate::telemetry::deliveries::DeliveryLateness;
 use crate::telemetry::metrics::accept;
 use crate::telemetry::metrics::page::{Page, Samples, metrics};
@@ -122,6 +124,7 @@ impl Queues {
 impl Figures {
     fn write(&self, page: &mut Page<Pieces>) -> fmt::Result {
         page.write(METRICS, self)?;
+        page.write(TARGETS, &self.app.targets.figures())?;
         // Without a directory for backups, an alert for an old backup must not fire.
         self.app.backups.figures().iter().try_for_each(|backups| page.write(BACKUPS, backups))?;
         self.app.figures.iter().try_for_each(|door| door.write(page))
@@ -279,6 +282,50 @@ metrics! {
 }
 
 metrics! {
+    const TARGETS: TargetFigures;
+
+    /// Attempts to send a message to a target, by queue, kind and outcome
+    ///
+    /// The outcomes are `acked`; `failed`, where the attempt counted; `dead`, where the task died at once; `given_back`,
+    /// where the target failed and no attempt counted; `blocked`, where the address may not be called
+    Counter tickwheel_push {queue, kind, outcome}:
+        |figures, out| figures.targets.iter().try_for_each(|(queue, view)| {
+            let mut outcomes = view.figures.outcomes();
+            outcomes.try_for_each(|(outcome, count)| out.put(&[queue.as_str(), view.kind, outcome], count))
+        });
+    /// How long attempts to send a message took, by the kind of the target
+    Histogram tickwheel_push in Seconds {kind}:
+        |figures, out| figures.kinds.iter().try_for_each(|(kind, of)| pushed(out, kind, of.seconds()));
+    /// From `due_at` to the confirmation of the other side, by the kind of the target
+    Histogram tickwheel_push_lateness in Seconds {kind}:
+        |figures, out| figures.kinds.iter().try_for_each(|(kind, of)| pushed(out, kind, of.lateness()));
+    /// Messages that are being sent to the target of the queue
+    Gauge tickwheel_push_in_flight {queue}:
+        |figures, out| figures.targets.iter().try_for_each(|(queue, view)| out.put(&[queue.as_str()], view.in_flight as u64));
+    /// 1 for the state that the target of the queue is in, 0 for the others
+    ///
+    /// The states are `closed` (messages are sent), `open` (nothing is sent for a while, because the target fails),
+    /// `half_open` (it is tried again), `disabled` and `paused`
+    Gauge tickwheel_target_state {queue, state}:
+        |figures, out| figures.targets.iter().try_for_each(|(queue, view)| {
+            let mut states = TargetState::ALL.into_iter();
+            states.try_for_each(|state| out.put(&[queue.as_str(), state.name()], u64::from(state == view.state)))
+        });
+    /// 1 if the connection to the broker is open, otherwise 0
+    ///
+    /// A connection that no message has needed yet is left out
+    Gauge tickwheel_push_connection_up {connection}:
+        |figures, out| figures.connections.iter().filter(|row| row.state != ConnectionState::Unused).try_for_each(|row| {
+            out.put(&[&row.name], u64::from(row.state == ConnectionState::Up))
+        });
+}
+
+/// Writes a histogram of a kind of target.
+fn pushed(out: &mut Samples<'_>, kind: &str, of: &Histogram) -> fmt::Result {
+    out.histogram(&[kind], &PUSH_BOUNDS_MS.map(seconds_of_ms), &of.buckets(), seconds_of_us(of.sum_us()))
+}
+
+metrics! {
     const BACKUPS: BackupFigures;
 
     /// When the last complete backup ended, by the system's clock; 0 if there is none
@@ -336,7 +383,7 @@ mod tests {
         let mut doors = Page::new(Pieces::default(), Format::Text);
         let mut figures = plans(&Config::new(Store::Memory)).into_iter().filter_map(|plan| plan.figures());
         figures.try_for_each(|figures| figures.write(&mut doors)).expect("memory takes all");
-        let all = rows(METRICS) + &rows(BACKUPS) + &doors.rows + &process;
+        let all = rows(METRICS) + &rows(TARGETS) + &rows(BACKUPS) + &doors.rows + &process;
         format!("{before}|---|---|---|\n{all}")
     }
 

@@ -42,6 +42,7 @@ pub(crate) mod schedules;
 mod search;
 pub(crate) mod story;
 mod stream;
-pub(crate) mod tasks;
+pub(crate) mod targets;
+mod tasks;
 pub(crate) mod whoami;
 pub(crate) mod wire;

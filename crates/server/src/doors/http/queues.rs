@@ -133,6 +133,7 @@ async fn put(mut call: Call) -> Result<Response, Refusal> {
     }
     let settings = settings::settings(body.read(SettingsBody::parse).await?);
     let _one_by_one = call.app().settings.lock().await;
+    call.app().targets.check_settings(call.queue(), &settings).await?;
     change(&call.caller, call.queue(), QueueChange::Settings(settings)).await
 }
 
@@ -143,7 +144,9 @@ async fn patch(mut call: Call) -> Result<Response, Refusal> {
     let view = call.caller.queue(Right::Admin, call.queue())?.await?;
     let before = settings::queue_body(&view).settings;
     let settings = body.read(move |bytes| before.patched(bytes)).await?;
-    change(&call.caller, call.queue(), QueueChange::Settings(settings::settings(settings))).await
+    let settings = settings::settings(settings);
+    call.app().targets.check_settings(call.queue(), &settings).await?;
+    change(&call.caller, call.queue(), QueueChange::Settings(settings)).await
 }
 
 /// `DELETE` on an empty queue: removes its settings and takes it off the list.
@@ -152,6 +155,7 @@ async fn delete(call: Call) -> Result<Response, Refusal> {
     let _one_by_one = call.app().settings.lock().await;
     let deleted = call.caller.change_queue(settings::change(queue, QueueChange::Delete))?.await;
     deleted.map_err(|error| settings::change_refused(&error, queue))?;
+    call.app().targets.queue_deleted(queue).await;
     Ok(answer::json(StatusCode::OK, &DeleteQueueAnswer { result: QueueGone::Deleted }))
 }
 

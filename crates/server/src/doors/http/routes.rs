@@ -15,7 +15,7 @@ use crate::doors::http::call::Call;
 use crate::doors::http::path::{decode, undecodable};
 use crate::doors::http::{
     backups, batch, bulk, clock, dead, description, drain, events, export, forecast, health, holders, import,
-    jobs, leases, metrics, problem, queues, schedules, search, story, tasks, whoami,
+    jobs, leases, metrics, problem, queues, schedules, search, story, targets, tasks, whoami,
 };
 use crate::telemetry::requests::UNMATCHED;
 use crate::translate;
@@ -35,7 +35,7 @@ macro_rules! handlers {
 pub(super) use handlers;
 
 /// The modules with handlers.
-const MODULES: [&[(OperationId, Handler)]; 22] = [
+const MODULES: [&[(OperationId, Handler)]; 23] = [
     backups::HANDLERS,
     batch::HANDLERS,
     bulk::HANDLERS,
@@ -56,6 +56,7 @@ const MODULES: [&[(OperationId, Handler)]; 22] = [
     schedules::HANDLERS,
     search::HANDLERS,
     story::HANDLERS,
+    targets::HANDLERS,
     tasks::HANDLERS,
     whoami::HANDLERS,
 ];

@@ -1,0 +1,104 @@
+//! [`TargetKind`]: the kinds of targets, and which member goes with which.
+
+use crate::bad_request::BadRequest;
+use crate::choice::choice;
+
+use super::body::TargetBody;
+
+choice! {
+    /// The kind of the other side.
+    pub enum TargetKind {
+        /// A receiver of HTTP requests.
+        Webhook = "webhook",
+        /// A topic of Kafka.
+        Kafka = "kafka",
+        /// An exchange of RabbitMQ.
+        Amqp = "amqp",
+        /// A stream of NATS JetStream.
+        Nats = "nats",
+        /// A stream or a list of Redis.
+        Redis = "redis",
+        /// A tube of beanstalkd.
+        Beanstalk = "beanstalk",
+    }
+}
+
+/// How a member goes with a kind.
+#[derive(Copy, Clone, PartialEq, Eq)]
+enum Need {
+    Must,
+    May,
+}
+
+use Need::{May, Must};
+use TargetKind::{Amqp, Beanstalk, Kafka, Nats, Redis, Webhook};
+
+/// The members that do not go with every kind, each with the kinds that it goes with.
+const MEMBERS: [(&str, &[(TargetKind, Need)], fn(&TargetBody) -> bool); 24] = [
+    ("url", &[(Webhook, Must)], |target| target.url.is_some()),
+    ("method", &[(Webhook, May)], |target| target.method.is_some()),
+    ("signing", &[(Webhook, May)], |target| !target.signing.is_empty()),
+    ("auth", &[(Webhook, May)], |target| target.auth.is_some()),
+    ("tls", &[(Webhook, May)], |target| target.tls.is_some()),
+    ("dead_on", &[(Webhook, May)], |target| target.dead_on.is_some()),
+    ("disable_on", &[(Webhook, May)], |target| target.disable_on.is_some()),
+    (
+        "connection",
+        &[(Kafka, Must), (Amqp, Must), (Nats, Must), (Redis, Must), (Beanstalk, Must)],
+        |target| target.connection.is_some(),
+    ),
+    ("headers", &[(Webhook, May), (Kafka, May), (Amqp, May), (Nats, May), (Redis, May)], |target| {
+        !target.headers.is_empty()
+    }),
+    ("topic", &[(Kafka, Must)], |target| target.topic.is_some()),
+    ("key", &[(Kafka, May)], |target| target.key.is_some()),
+    ("exchange", &[(Amqp, Must)], |target| target.exchange.is_some()),
+    ("routing_key", &[(Amqp, May)], |target| target.routing_key.is_some()),
+    ("mandatory", &[(Amqp, May)], |target| target.mandatory.is_some()),
+    ("persistent", &[(Amqp, May)], |target| target.persistent.is_some()),
+    ("subject", &[(Nats, Must)], |target| target.subject.is_some()),
+    ("stream", &[(Nats, Must), (Redis, May)], |target| target.stream.is_some()),
+    ("maxlen", &[(Redis, May)], |target| target.maxlen.is_some()),
+    ("wait", &[(Redis, May)], |target| target.wait.is_some()),
+    ("list", &[(Redis, May)], |target| target.list.is_some()),
+    ("push", &[(Redis, May)], |target| target.push.is_some()),
+    ("tube", &[(Beanstalk, Must)], |target| target.tube.is_some()),
+    ("pri", &[(Beanstalk, May)], |target| target.pri.is_some()),
+    ("ttr_ms", &[(Beanstalk, May)], |target| target.ttr_ms.is_some()),
+];
+
+/// Checks that the members go with the kind.
+pub(super) fn check(target: &TargetBody) -> Result<(), BadRequest> {
+    let kind = target.kind;
+    for (field, kinds, is_there) in MEMBERS {
+        let name = field.trim_end_matches("_ms");
+        let need = kinds.iter().find(|(known, _)| *known == kind).map(|(_, need)| *need);
+        match (need, is_there(target)) {
+            (None, true) => {
+                let words: Vec<_> = kinds.iter().map(|(kind, _)| format!("`{}`", kind.name())).collect();
+                let what = format!("does not go with the kind `{}`", kind.name());
+                let hint = format!("leave it out; it goes with {}", words.join(", "));
+                return Err(BadRequest::member(name, what, hint));
+            }
+            (Some(Must), false) => {
+                let hint = format!("a target of the kind `{}` needs it", kind.name());
+                return Err(BadRequest::member(name, "is missing", hint));
+            }
+            _ => {}
+        }
+    }
+    if kind == Redis && target.stream.is_some() == target.list.is_some() {
+        let hint = "write `stream` for XADD, or `list` for RPUSH";
+        return Err(BadRequest::body("has not exactly one of `stream` and `list`", hint));
+    }
+    for (name, is_there, whole) in
+        [("maxlen", target.maxlen.is_some(), "stream"), ("push", target.push.is_some(), "list")]
+    {
+        let has_whole = if whole == "stream" { target.stream.is_some() } else { target.list.is_some() };
+        if is_there && !has_whole {
+            let what = format!("means nothing without `{whole}`");
+            return Err(BadRequest::member(name, what, format!("leave it out, or write `{whole}`")));
+        }
+    }
+    Ok(())
+}

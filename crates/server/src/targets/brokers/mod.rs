@@ -1,0 +1,21 @@
+//! Brokers: the named connections of the configuration, and the sinks of targets that name them.
+//!
+//! - `broker`: what all of them have in common.
+//! - `all`: the connections by their names.
+//! - the others: one kind each, behind the feature of its name.
+
+mod all;
+#[cfg(feature = "amqp")]
+mod amqp;
+#[cfg(feature = "beanstalk")]
+mod beanstalk;
+mod broker;
+#[cfg(feature = "kafka")]
+mod kafka;
+#[cfg(feature = "nats")]
+mod nats;
+#[cfg(feature = "redis")]
+mod redis;
+
+pub(super) use all::{Brokers, Named};
+pub(super) use broker::Opened;

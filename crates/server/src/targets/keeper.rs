@@ -1,0 +1,373 @@
+//! [`Targets`]: all targets of a server.
+//!
+//! ```text
+//! a call -> the settings of before -> the settings of now -> the store -> the runner
+//! ```
+//!
+//! The store comes first: a runner works by settings that are durable. Changes are made one after the other.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tickwheel::{Clock, SystemClock};
+use tickwheel_api::{
+    AttemptBody, BadRequest, ConnectionRow, Problem, RotateBody, RotatedBody, SIGNING_MAX, SecretBody,
+    SigningBody, TargetBody, TargetKind, TargetOrder, TargetRow, TargetTestBody, TargetView,
+};
+use tickwheel_push::broker::LinkState;
+use tickwheel_push::webhook::new_secret;
+use tickwheel_push::{Figures, Message, Notice, Pause, Push, TargetState};
+use tickwheel_queue::{Queue, QueueChange, QueueName, QueueSettings, TargetRecord};
+use tokio::sync::{Mutex, MutexGuard, mpsc};
+use tokio::time::timeout;
+
+use super::brokers::Named;
+use super::log_lines;
+use super::made;
+use super::outside::Outside;
+use super::secret_keys::id_of;
+use super::secrets;
+use super::shown;
+use super::stored::{self, Stored, StoredPause};
+use crate::access::refusal::Refusal;
+use crate::telemetry::notices::ms;
+use crate::translate;
+use crate::translate::settings;
+
+/// A test message is given up this long after the time-out of its target, if the sink does not give it up itself.
+const TEST_SPARE: Duration = Duration::from_secs(5);
+
+/// All targets of a server. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Targets(Arc<Shared>);
+
+struct Shared {
+    queue: Queue,
+    push: Push,
+    notices: Mutex<mpsc::UnboundedReceiver<Notice>>,
+    outside: Outside,
+    /// The lock is held while a target changes.
+    changes: Mutex<()>,
+}
+
+/// The state and the counts of all targets.
+pub(crate) struct TargetFigures {
+    /// The targets, in the order of the names of their queues.
+    pub(crate) targets: Vec<(QueueName, tickwheel_push::TargetView)>,
+    /// The counts of all targets of each kind.
+    pub(crate) kinds: Vec<(&'static str, Arc<Figures>)>,
+    /// The connections, in the order of their names.
+    pub(crate) connections: Vec<ConnectionRow>,
+}
+
+/// A target that was found in the store.
+struct Found {
+    record: Arc<TargetRecord>,
+    stored: Stored,
+}
+
+impl Targets {
+    pub(crate) fn new(queue: &Queue, outside: Outside) -> Self {
+        let (push, notices) = Push::new(queue);
+        let (queue, notices) = (queue.clone(), Mutex::new(notices));
+        Self(Arc::new(Shared { queue, push, notices, outside, changes: Mutex::new(()) }))
+    }
+
+    /// Starts the targets of the store. Secrets under an old key are encrypted under the first one.
+    pub(crate) async fn start(&self) {
+        let Shared { queue, push, outside, .. } = &*self.0;
+        let _one_by_one = self.0.changes.lock().await;
+        let targets = match queue.targets().await {
+            Ok(targets) => targets,
+            Err(why) => return log_lines::not_read(&translate::unavailable(&why).detail),
+        };
+        let (count, mut renewed) = (targets.len(), 0);
+        for (name, record) in targets {
+            let mut stored = match Stored::read(&record) {
+                Ok(stored) => stored,
+                Err(error) => {
+                    push.set(&name, made::disabled(&format!("the settings cannot be read: {error}"), None));
+                    continue;
+                }
+            };
+            if secrets::renew(outside, &name, &mut stored)
+                && queue.change_target(&name, Some(stored.record())).await.is_ok()
+            {
+                renewed += 1;
+            }
+            self.run(&name, &stored);
+        }
+        log_lines::started(count, renewed);
+    }
+
+    /// Stops all targets, within this time. Messages that are not confirmed by then are given back.
+    pub(crate) async fn stop(&self, grace: Duration) {
+        self.0.push.stop(grace).await;
+    }
+
+    /// Writes changes of states to the log, and stores that a target was disabled, for ever.
+    pub(crate) async fn keep_up(self) {
+        let mut notices = self.0.notices.lock().await;
+        while let Some(notice) = notices.recv().await {
+            log_lines::changed(&notice);
+            if notice.state == TargetState::Disabled {
+                self.disabled(&notice).await;
+            }
+        }
+    }
+
+    /// Stores that an answer disabled a target.
+    async fn disabled(&self, notice: &Notice) {
+        let queue = &notice.queue;
+        let _one_by_one = self.0.changes.lock().await;
+        // Meanwhile an operator may have changed the target.
+        let is_disabled = self.0.push.view(queue).is_some_and(|view| view.state == TargetState::Disabled);
+        let Ok(Some(Found { mut stored, .. })) = self.find(queue).await else { return };
+        if !is_disabled || !stored.target.enabled || stored.pause.is_some() {
+            return;
+        }
+        // A target that cannot be made is disabled for as long as its reason lasts.
+        if made::target(&self.0.outside, queue, &stored).is_err() {
+            return;
+        }
+        stored.pause = Some(StoredPause::Disabled(notice.reason.as_deref().unwrap_or_default().to_owned()));
+        if let Err(error) = self.0.queue.change_target(queue, Some(stored.record())).await {
+            log_lines::not_kept(queue.as_str(), &settings::change_refused(&error, queue).detail);
+        }
+    }
+
+    /// Gives a queue a target. Returns whether it had none before, and the target.
+    pub(crate) async fn put(
+        &self,
+        queue: &QueueName,
+        mut target: TargetBody,
+        if_version: Option<u64>,
+    ) -> Result<(bool, TargetView), Refusal> {
+        let _one_by_one = self.0.changes.lock().await;
+        let before = self.find(queue).await?;
+        check_version(before.as_ref(), if_version)?;
+        let sealed =
+            secrets::take(&self.0.outside, queue, &mut target, before.as_ref().map(|found| &found.stored))?;
+        // A pause of an operator stays, and a new target is not disabled for what the old one answered.
+        let pause = before.as_ref().and_then(|found| found.stored.pause.clone());
+        let pause = pause.filter(|pause| *pause == StoredPause::Paused);
+        let stored = Stored { target, secrets: sealed, pause };
+        made::target(&self.0.outside, queue, &stored)?;
+        if stored.target.order == Some(TargetOrder::Group) {
+            self.one_of_a_group(queue).await?;
+        }
+        let view = self.store(queue, stored).await?;
+        Ok((before.is_none(), view))
+    }
+
+    /// Returns the target of a queue.
+    pub(crate) async fn get(&self, queue: &QueueName) -> Result<TargetView, Refusal> {
+        let Found { record, stored } = self.found(queue).await?;
+        Ok(self.shown(queue, &record, stored))
+    }
+
+    /// Takes the target of a queue away, and returns when the messages under way are settled.
+    pub(crate) async fn delete(&self, queue: &QueueName, if_version: Option<u64>) -> Result<(), Refusal> {
+        let one_by_one = self.0.changes.lock().await;
+        let found = self.found(queue).await?;
+        check_version(Some(&found), if_version)?;
+        self.change(queue, None).await?;
+        self.forget(queue, one_by_one).await;
+        Ok(())
+    }
+
+    /// Ends the target of a queue that is deleted, and with it was its target.
+    pub(crate) async fn queue_deleted(&self, queue: &QueueName) {
+        let one_by_one = self.0.changes.lock().await;
+        self.forget(queue, one_by_one).await;
+    }
+
+    async fn forget(&self, queue: &QueueName, one_by_one: MutexGuard<'_, ()>) {
+        let removed = self.0.push.remove(queue);
+        drop(one_by_one);
+        removed.await;
+    }
+
+    /// Pauses the target of a queue.
+    pub(crate) async fn pause(&self, queue: &QueueName) -> Result<TargetView, Refusal> {
+        let _one_by_one = self.0.changes.lock().await;
+        let Found { mut stored, .. } = self.found(queue).await?;
+        stored.pause = Some(StoredPause::Paused);
+        let record = stored.record();
+        self.change(queue, Some(record.clone())).await?;
+        self.0.push.pause(queue, Pause::Paused);
+        Ok(self.shown(queue, &record, stored))
+    }
+
+    /// Ends the pause of the target of a queue, and enables it.
+    pub(crate) async fn resume(&self, queue: &QueueName) -> Result<TargetView, Refusal> {
+        let _one_by_one = self.0.changes.lock().await;
+        let Found { mut stored, .. } = self.found(queue).await?;
+        made::target(&self.0.outside, queue, &stored)?;
+        stored.pause = None;
+        stored.target.enabled = true;
+        self.store(queue, stored).await
+    }
+
+    /// Makes a new secret that signs.
+    pub(crate) async fn rotate(
+        &self,
+        queue: &QueueName,
+        body: RotateBody,
+    ) -> Result<(u64, RotatedBody), Refusal> {
+        let _one_by_one = self.0.changes.lock().await;
+        let Found { stored: before, .. } = self.found(queue).await?;
+        if before.target.kind != TargetKind::Webhook {
+            let what =
+                format!("is for webhooks, and the target is of the kind `{}`", before.target.kind.name());
+            let hint = "brokers are reached with the user and the password of the server's configuration";
+            return Err(BadRequest::body(what, hint).into());
+        }
+        let now_ms = self.0.queue.now().as_ms();
+        let until_ms = now_ms.saturating_add(i64::try_from(body.overlap_ms).unwrap_or(i64::MAX));
+        let secret = new_secret().map_err(|error| Problem::internal(error.to_string()))?;
+        let mut target = before.target.clone();
+        for signing in &mut target.signing {
+            signing.until_ms = Some(signing.until_ms.map_or(until_ms, |end| end.min(until_ms)));
+        }
+        target.signing.retain(|signing| signing.until_ms.is_none_or(|end| end > now_ms));
+        if target.signing.len() >= SIGNING_MAX {
+            let what = "secrets of a target that still sign";
+            return Err(Problem::too_many(what, SIGNING_MAX).into());
+        }
+        target.signing.insert(0, SigningBody { secret: SecretBody::Text(secret.clone()), until_ms: None });
+        let sealed = secrets::take(&self.0.outside, queue, &mut target, Some(&before))?;
+        let view = self.store(queue, Stored { target, secrets: sealed, ..before }).await?;
+        let id = id_of(secret.as_bytes());
+        Ok((view.version, RotatedBody { secret, id, until_ms }))
+    }
+
+    /// Sends one message that is not a task.
+    pub(crate) async fn test(&self, queue: &QueueName) -> Result<TargetTestBody, Refusal> {
+        let Found { stored, .. } = self.found(queue).await?;
+        let target = made::target(&self.0.outside, queue, &stored)?;
+        let message = Message::test(&self.0.queue, queue);
+        let clock = SystemClock::new();
+        let begun = clock.now();
+        let patience = Duration::from_millis(target.plan.timeout_ms) + TEST_SPARE;
+        let report = timeout(patience, target.sink.send(&message)).await.unwrap_or_else(|_| {
+            tickwheel_push::Outcome::task_failed(format!("no answer within {} s", patience.as_secs())).into()
+        });
+        Ok(shown::test(&report, ms(clock.now().saturating_since(begun))))
+    }
+
+    /// Returns the last attempts, the newest first.
+    pub(crate) async fn attempts(
+        &self,
+        queue: &QueueName,
+        limit: usize,
+    ) -> Result<Vec<AttemptBody>, Refusal> {
+        let Some(view) = self.0.push.view(queue) else { return Err(no_target(queue)) };
+        Ok(view.attempts.newest(limit).iter().map(shown::attempt).collect())
+    }
+
+    /// Returns the targets of the queues that `covers` names.
+    pub(crate) async fn list(&self, covers: impl Fn(&QueueName) -> bool) -> Result<Vec<TargetRow>, Refusal> {
+        let targets = self.0.queue.targets().await.map_err(|why| translate::unavailable(&why))?;
+        let row = |(name, record): &(QueueName, Arc<TargetRecord>)| {
+            let stored = Stored::read(record).ok();
+            let running = self.0.push.view(name);
+            shown::row(name, stored.as_ref().map(|stored| &stored.target), running.as_ref())
+        };
+        Ok(targets.iter().filter(|(name, _)| covers(name)).map(row).collect())
+    }
+
+    /// Returns the connections of the configuration and their states.
+    pub(crate) fn connections(&self) -> Vec<ConnectionRow> {
+        let now_ms = self.0.queue.now().as_ms();
+        let row = |(name, Named { kind, broker }): (&String, &Named)| {
+            let state = broker.as_ref().map_or(LinkState::Unused, |broker| broker.state());
+            shown::connection(name, *kind, &state, now_ms)
+        };
+        self.0.outside.brokers.iter().map(row).collect()
+    }
+
+    /// Returns the state and the counts of all targets, for the metrics.
+    pub(crate) fn figures(&self) -> TargetFigures {
+        let (targets, kinds) = (self.0.push.views(), self.0.push.kinds());
+        TargetFigures { targets, kinds, connections: self.connections() }
+    }
+
+    /// Checks new settings of a queue against its target. The caller holds the lock of settings.
+    ///
+    /// # Errors
+    /// 409: the target has the order `group`, and the settings let more than one task of a group be in flight.
+    pub(crate) async fn check_settings(&self, queue: &QueueName, new: &QueueSettings) -> Result<(), Refusal> {
+        if self.0.push.view(queue).is_none() || new.max_in_flight_per_group == Some(1) {
+            return Ok(());
+        }
+        let found = self.find(queue).await?;
+        let is_group = found.is_some_and(|found| found.stored.target.order == Some(TargetOrder::Group));
+        if is_group { Err(Problem::order_needs_one(queue.as_str()).into()) } else { Ok(()) }
+    }
+
+    /// Limits the tasks of a group that are in flight to one, unless the queue has another limit.
+    async fn one_of_a_group(&self, queue: &QueueName) -> Result<(), Refusal> {
+        let view = self.0.queue.queue(queue).await.map_err(|why| translate::unavailable(&why))?;
+        match view.settings.max_in_flight_per_group {
+            Some(1) => Ok(()),
+            Some(limit) => Err(Problem::order_conflict(queue.as_str(), limit).into()),
+            None => {
+                let settings = QueueSettings { max_in_flight_per_group: Some(1), ..view.settings.clone() };
+                let change = settings::change(queue, QueueChange::Settings(settings));
+                let changed = self.0.queue.change_queue(change).await;
+                Ok(changed.map_err(|error| settings::change_refused(&error, queue))?)
+            }
+        }
+    }
+
+    async fn find(&self, queue: &QueueName) -> Result<Option<Found>, Refusal> {
+        let view = self.0.queue.queue(queue).await.map_err(|why| translate::unavailable(&why))?;
+        let Some(record) = view.target.clone() else { return Ok(None) };
+        let stored = Stored::read(&record);
+        let stored = stored.map_err(|error| {
+            Problem::internal(format!("the target cannot be read: {error}; delete it and put it anew"))
+        })?;
+        Ok(Some(Found { record, stored }))
+    }
+
+    async fn found(&self, queue: &QueueName) -> Result<Found, Refusal> {
+        self.find(queue).await?.ok_or_else(|| no_target(queue))
+    }
+
+    /// Stores a target and starts it in place of the one of before.
+    async fn store(&self, queue: &QueueName, stored: Stored) -> Result<TargetView, Refusal> {
+        let record = stored.record();
+        self.change(queue, Some(record.clone())).await?;
+        self.run(queue, &stored);
+        Ok(self.shown(queue, &record, stored))
+    }
+
+    async fn change(&self, queue: &QueueName, record: Option<TargetRecord>) -> Result<(), Refusal> {
+        let changed = self.0.queue.change_target(queue, record).await;
+        Ok(changed.map_err(|error| settings::change_refused(&error, queue))?)
+    }
+
+    fn run(&self, queue: &QueueName, stored: &Stored) {
+        let target = made::target(&self.0.outside, queue, stored);
+        self.0
+            .push
+            .set(queue, target.unwrap_or_else(|why| made::disabled(&why.reason(), Some(stored.target.kind))));
+    }
+
+    fn shown(&self, queue: &QueueName, record: &TargetRecord, stored: Stored) -> TargetView {
+        shown::view(queue, stored, stored::version(record), self.0.push.view(queue).as_ref())
+    }
+}
+
+fn check_version(found: Option<&Found>, wanted: Option<u64>) -> Result<(), Refusal> {
+    let current = found.map(|found| stored::version(&found.record));
+    match wanted {
+        Some(wanted) if current != Some(wanted) => Err(Problem::target_changed(wanted, current).into()),
+        _ => Ok(()),
+    }
+}
+
+fn no_target(queue: &QueueName) -> Refusal {
+    Problem::no_target(queue.as_str()).into()
+}

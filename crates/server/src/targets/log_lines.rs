@@ -1,0 +1,52 @@
+//! Log lines about targets.
+
+use tickwheel_push::{Notice, TargetState};
+
+use crate::events;
+
+/// The state of a target changed.
+pub(super) fn changed(notice: &Notice) {
+    let (queue, state, reason) = (notice.queue.as_str(), notice.state.name(), notice.reason.as_deref());
+    match notice.state {
+        TargetState::Open | TargetState::Disabled => {
+            tracing::warn!(
+                event = events::TARGET_CHANGED,
+                queue,
+                state,
+                reason,
+                "nothing is sent to the target"
+            )
+        }
+        TargetState::Paused => {
+            tracing::info!(event = events::TARGET_CHANGED, queue, state, "the target is paused")
+        }
+        TargetState::HalfOpen => {
+            tracing::info!(event = events::TARGET_CHANGED, queue, state, reason, "the target is tried again")
+        }
+        TargetState::Closed => {
+            tracing::info!(event = events::TARGET_CHANGED, queue, state, "messages are sent to the target")
+        }
+    }
+}
+
+/// A change of a target cannot be stored, so that it ends with this run of the server.
+pub(super) fn not_kept(queue: &str, why: &str) {
+    tracing::error!(
+        event = events::TARGET_NOT_KEPT,
+        queue,
+        why,
+        "failed to store that the target is disabled"
+    );
+}
+
+/// The targets cannot be read, so nothing is sent.
+pub(super) fn not_read(why: &str) {
+    tracing::error!(event = events::TARGETS_NOT_READ, why, "failed to read the targets: nothing is sent");
+}
+
+/// The targets were read at the start.
+pub(super) fn started(targets: usize, renewed: usize) {
+    if targets > 0 {
+        tracing::info!(event = events::TARGETS_STARTED, targets, renewed, "the targets are read");
+    }
+}

@@ -1,0 +1,176 @@
+//! [`Outside`]: what targets need from the configuration, opened: keys, named secrets, certificates, and the places that may be reached.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustls::ClientConfig;
+use tickwheel_push::guard::Guard;
+use tickwheel_push::webhook::{TlsPlan, TlsPlanError};
+
+use super::brokers::{Brokers, Opened};
+use super::plan::{PushPlan, PushTls, SecretText};
+use super::secret_keys::{SecretKeyError, SecretKeys};
+
+/// The opened configuration of targets. By default there are no secrets, and webhooks reach public addresses only.
+pub(crate) struct Outside {
+    pub(crate) guard: Arc<Guard>,
+    pub(super) keys: SecretKeys,
+    secrets: BTreeMap<String, SecretText>,
+    tls: BTreeMap<String, Certificates>,
+    pub(super) brokers: Brokers,
+}
+
+/// Certificates that were read.
+#[derive(Default)]
+struct Certificates {
+    roots_pem: Option<Vec<u8>>,
+    client_pem: Option<(Vec<u8>, Vec<u8>)>,
+}
+
+/// Why the configuration of targets cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum PushError {
+    /// The file gives no keys for secrets.
+    #[error("cannot take the keys for secrets from {}: {source}", place.display())]
+    SecretKeys {
+        /// The file.
+        place: PathBuf,
+        /// The mistake in the file.
+        source: SecretKeyError,
+    },
+    /// A file with a certificate cannot be read.
+    #[error("[push.tls.{name}]: cannot read {}: {source}", place.display())]
+    CertificateFile {
+        /// The name in the configuration.
+        name: String,
+        /// The file.
+        place: PathBuf,
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// A connection cannot be used.
+    #[error("[push.connections.{name}]: {why}")]
+    Connection {
+        /// The name in the configuration.
+        name: String,
+        /// The mistake.
+        why: String,
+    },
+    /// Certificates cannot be used.
+    #[error("[push.tls.{name}]: {source}")]
+    Certificates {
+        /// The name in the configuration.
+        name: String,
+        /// The mistake.
+        source: TlsPlanError,
+    },
+}
+
+impl Default for Outside {
+    fn default() -> Self {
+        let (secrets, tls, brokers) = Default::default();
+        Self { guard: Arc::new(Guard::new(Vec::new())), keys: SecretKeys::default(), secrets, tls, brokers }
+    }
+}
+
+impl Outside {
+    /// Reads the files that a plan names.
+    ///
+    /// # Errors
+    /// [`PushError`].
+    pub(crate) fn open(plan: &PushPlan) -> Result<Self, PushError> {
+        let keys = match &plan.secret_key_file {
+            None => SecretKeys::default(),
+            Some(place) => SecretKeys::read(place)
+                .map_err(|source| PushError::SecretKeys { place: place.clone(), source })?,
+        };
+        let mut tls = BTreeMap::new();
+        for (name, files) in &plan.tls {
+            let certificates = Certificates::read(name, files)?;
+            let sound = certificates.plan(false).config();
+            sound.map_err(|source| PushError::Certificates { name: name.clone(), source })?;
+            tls.insert(name.clone(), certificates);
+        }
+        let mut brokers = Brokers::default();
+        for (name, connection) in &plan.connections {
+            let bad = |why| PushError::Connection { name: name.clone(), why };
+            let certificates = match &connection.certificates {
+                None => TlsPlan::default(),
+                Some(certificates) => {
+                    let found = tls.get(certificates).map(|found| found.plan(false));
+                    found.ok_or_else(|| bad(format!("there is no [push.tls.{certificates}]")))?
+                }
+            };
+            let tls = connection.tls.then_some(certificates);
+            brokers.add(&Opened { name, plan: connection, tls }).map_err(bad)?;
+        }
+        let guard = Arc::new(Guard::new(plan.allow.clone()));
+        Ok(Self { guard, keys, secrets: plan.secrets.clone(), tls, brokers })
+    }
+
+    /// Returns the text of a named secret.
+    pub(super) fn secret(&self, name: &str) -> Option<&str> {
+        self.secrets.get(name).map(|SecretText(text)| text.as_str())
+    }
+
+    /// Returns the names of all named secrets, for a hint.
+    pub(super) fn secret_names(&self) -> String {
+        names(self.secrets.keys())
+    }
+
+    /// Returns the names of all certificates, for a hint.
+    pub(super) fn tls_names(&self) -> String {
+        names(self.tls.keys())
+    }
+
+    /// Returns the settings of TLS with the roots and the client certificate of these names; `Ok(None)`: there is no such name.
+    pub(super) fn tls(
+        &self,
+        ca: Option<&str>,
+        client: Option<&str>,
+        only_tls13: bool,
+    ) -> Result<Option<Arc<ClientConfig>>, TlsPlanError> {
+        let find = |name: Option<&str>| name.map(|name| self.tls.get(name));
+        let (roots, client) = match (find(ca), find(client)) {
+            (Some(None), _) | (_, Some(None)) => return Ok(None),
+            (roots, client) => (roots.flatten(), client.flatten()),
+        };
+        let plan = TlsPlan {
+            roots_pem: roots.and_then(|found| found.roots_pem.clone()),
+            client_pem: client.and_then(|found| found.client_pem.clone()),
+            only_tls13,
+        };
+        plan.config().map(Some)
+    }
+}
+
+impl Certificates {
+    fn read(name: &str, files: &PushTls) -> Result<Self, PushError> {
+        let read = |place: &Path| {
+            let failed = |source| PushError::CertificateFile {
+                name: name.to_owned(),
+                place: place.to_owned(),
+                source,
+            };
+            fs::read(place).map_err(failed)
+        };
+        let roots_pem = files.ca.as_deref().map(read).transpose()?;
+        let client_pem = match &files.client {
+            None => None,
+            Some((chain, key)) => Some((read(chain)?, read(key)?)),
+        };
+        Ok(Self { roots_pem, client_pem })
+    }
+
+    fn plan(&self, only_tls13: bool) -> TlsPlan {
+        TlsPlan { roots_pem: self.roots_pem.clone(), client_pem: self.client_pem.clone(), only_tls13 }
+    }
+}
+
+fn names<'n>(names: impl Iterator<Item = &'n String>) -> String {
+    let names: Vec<_> = names.map(|name| format!("`{name}`")).collect();
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+}
