@@ -45,6 +45,10 @@ pub(crate) mod salvage;
 pub(crate) mod schedules;
 pub(crate) mod serve;
 pub(crate) mod story;
+pub(crate) mod target;
+mod target_facts;
+mod target_options;
+pub(crate) mod targets;
 pub(crate) mod token;
 mod tokens;
 pub(crate) mod top;
@@ -109,6 +113,8 @@ commands! {
     Top(top::Top),
     Schedules(schedules::Schedules),
     Next(next::Next),
+    Targets(targets::Targets),
+    Target(target::Target),
     Token(token::Token),
     Config(config::Config),
     Doctor(doctor::Doctor),

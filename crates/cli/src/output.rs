@@ -146,6 +146,14 @@ fn hint(problem: &Problem) -> Option<&str> {
         )
     } else if is(ProblemKind::Timeline) {
         Some("replace the whole timeline with `tickwheel patch --timeline`, all its instants in it")
+    } else if is(ProblemKind::NoTarget) {
+        Some(
+            "`tickwheel target set QUEUE --url URL` gives it one, and `tickwheel targets` shows which queues have one",
+        )
+    } else if is(ProblemKind::OrderConflict) {
+        Some(
+            "run `tickwheel queues set QUEUE --max-in-flight-per-group 1` first, or leave `--order group` out",
+        )
     } else {
         problem.hint.as_deref()
     }

@@ -21,5 +21,6 @@ mod salvage;
 mod screen;
 mod serve;
 mod server;
+mod targets;
 mod tls;
 mod top;

@@ -1,0 +1,314 @@
+//! Options for the settings of a target.
+
+use anyhow::{Result, anyhow, bail};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use tickwheel_api::{
+    AuthBody, ContentForm, HttpMethod, SecretBody, SigningBody, TARGET_CONCURRENCY_MAX,
+    TARGET_TIMEOUT_MS_MAX, TARGET_TIMEOUT_MS_MIN, TargetBody, TargetKind, TargetOrder, duration,
+};
+
+use super::payload::text_of;
+use crate::values;
+
+/// The settings, from a file or as options.
+#[derive(Args, Debug)]
+pub(super) struct Members {
+    /// All settings from a file with JSON, or from stdin with `-`
+    #[arg(long, value_name = "FILE", conflicts_with = "OneByOne")]
+    file: Option<String>,
+    #[command(flatten)]
+    one_by_one: OneByOne,
+}
+
+const WEBHOOK: &str = "Webhook";
+const BROKER: &str = "Broker";
+
+#[derive(Args, Debug)]
+struct OneByOne {
+    /// The URL; in its path and its query, `{queue}`, `{key}`, `{id}`, `{attempt}`, `{due_at}`, `{group}` and `{tag.0}` are replaced
+    #[arg(long, value_name = "URL", help_heading = WEBHOOK)]
+    url: Option<String>,
+    /// The method [default: POST]
+    #[arg(long, value_name = "METHOD", value_parser = words(&HttpMethod::ALL, HttpMethod::name), help_heading = WEBHOOK)]
+    method: Option<HttpMethod>,
+    /// Sign with this secret of the server's configuration; with several, the first is the current one
+    #[arg(long, value_name = "NAME", help_heading = WEBHOOK)]
+    sign_with: Vec<String>,
+    /// Make a new secret, sign with it alone, and print it once; `target rotate` keeps the old one for a while
+    #[arg(long, conflicts_with = "sign_with", help_heading = WEBHOOK)]
+    new_secret: bool,
+    /// Send `authorization: Bearer` with this secret of the server's configuration
+    #[arg(long, value_name = "NAME", help_heading = WEBHOOK)]
+    bearer: Option<String>,
+    /// The name of the connection in the server's configuration
+    #[arg(long, value_name = "NAME", conflicts_with = "url", help_heading = BROKER)]
+    connection: Option<String>,
+    /// Kafka: the topic
+    #[arg(long, help_heading = BROKER)]
+    topic: Option<String>,
+    /// RabbitMQ: the exchange
+    #[arg(long, help_heading = BROKER)]
+    exchange: Option<String>,
+    /// RabbitMQ: the routing key [default: the name of the queue]
+    #[arg(long, value_name = "KEY", help_heading = BROKER)]
+    routing_key: Option<String>,
+    /// NATS: the subject
+    #[arg(long, help_heading = BROKER)]
+    subject: Option<String>,
+    /// NATS: the stream that has to store the message; Redis: the stream that gets it
+    #[arg(long, help_heading = BROKER)]
+    stream: Option<String>,
+    /// Redis: the list that gets the message
+    #[arg(long, help_heading = BROKER)]
+    list: Option<String>,
+    /// beanstalkd: the tube
+    #[arg(long, help_heading = BROKER)]
+    tube: Option<String>,
+    /// The form of the body [default: payload; envelope for a tube and a list]
+    #[arg(long, value_name = "FORM", value_parser = words(&ContentForm::ALL, ContentForm::name))]
+    body: Option<ContentForm>,
+    /// A header of each message; may be repeated
+    #[arg(long, value_name = "NAME=VALUE", value_parser = header)]
+    header: Vec<(String, String)>,
+    /// The time for one attempt, 1s to 5m [default: 15s for a webhook, 10s for a broker]
+    #[arg(long, value_name = "DURATION", value_parser = timeout, allow_hyphen_values = true)]
+    timeout: Option<u64>,
+    /// The largest number of messages under way at one time [default: 8 for a webhook, 512 for a broker]
+    #[arg(long, value_name = "N", value_parser = |text: &str| values::number(text, 1, TARGET_CONCURRENCY_MAX))]
+    concurrency: Option<u64>,
+    /// Whether a message waits for the one before: of the same group, or of the same queue [default: none]
+    #[arg(long, value_name = "ORDER", value_parser = words(&TargetOrder::ALL, TargetOrder::name))]
+    order: Option<TargetOrder>,
+    /// Send nothing until `target resume`
+    #[arg(long)]
+    disabled: bool,
+}
+
+/// A parser that takes the words of an enum of the API.
+fn words<T>(all: &'static [T], name: fn(T) -> &'static str) -> impl TypedValueParser<Value = T>
+where
+    T: Copy + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(all.iter().map(|value| name(*value))).map(move |text| {
+        *all.iter().find(|value| name(**value) == text).expect("the parser takes the words alone")
+    })
+}
+
+fn header(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("it takes a name and a value, such as x-shop=eu".to_owned()),
+    }
+}
+
+fn timeout(text: &str) -> Result<u64, String> {
+    let ms = values::delay(text)?;
+    if (TARGET_TIMEOUT_MS_MIN..=TARGET_TIMEOUT_MS_MAX).contains(&ms) {
+        return Ok(ms);
+    }
+    let (min, max) = (duration::format(TARGET_TIMEOUT_MS_MIN), duration::format(TARGET_TIMEOUT_MS_MAX));
+    Err(format!("an attempt takes {min} to {max}"))
+}
+
+impl Members {
+    /// Whether the command line says a whole target. Otherwise it changes the target that the queue has.
+    pub(super) fn is_whole(&self) -> bool {
+        self.file.is_some() || self.one_by_one.url.is_some() || self.one_by_one.connection.is_some()
+    }
+
+    /// Whether the caller has to make a secret.
+    pub(super) fn wants_new_secret(&self) -> bool {
+        self.one_by_one.new_secret
+    }
+
+    /// The whole target. `new_secret`: the secret that was made for it.
+    ///
+    /// # Errors
+    /// The file cannot be read, or the settings are not valid.
+    pub(super) fn made(self, new_secret: Option<&str>) -> Result<TargetBody> {
+        match self.file {
+            Some(name) => {
+                let (text, place) = text_of(&name)?;
+                checked(text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&text), &place)
+            }
+            None => {
+                let kind = self.one_by_one.kind()?;
+                self.one_by_one.change(TargetBody::of_kind(kind), new_secret)
+            }
+        }
+    }
+
+    /// The target `now` with the settings that have an option.
+    ///
+    /// # Errors
+    /// There is no option, or the settings are not valid.
+    pub(super) fn changed(self, now: TargetBody, new_secret: Option<&str>) -> Result<TargetBody> {
+        let before = now.clone();
+        let target = self.one_by_one.change(now, new_secret)?;
+        if target == before {
+            bail!("this changes nothing; name a setting, or --url, --connection or --file for a new target");
+        }
+        Ok(target)
+    }
+}
+
+impl OneByOne {
+    fn kind(&self) -> Result<TargetKind> {
+        if self.url.is_some() {
+            return Ok(TargetKind::Webhook);
+        }
+        let places = [
+            (TargetKind::Kafka, self.topic.is_some()),
+            (TargetKind::Amqp, self.exchange.is_some()),
+            (TargetKind::Nats, self.subject.is_some()),
+            (TargetKind::Redis, self.list.is_some()),
+            (TargetKind::Beanstalk, self.tube.is_some()),
+            (TargetKind::Redis, self.stream.is_some()),
+        ];
+        let named = places.into_iter().find(|(_, is_named)| *is_named).map(|(kind, _)| kind);
+        named.ok_or_else(|| {
+            anyhow!(
+                "--connection needs a place in the broker: --topic (Kafka), --exchange (RabbitMQ), --subject and --stream (NATS), --stream or \
+                 --list (Redis), or --tube (beanstalkd)"
+            )
+        })
+    }
+
+    /// Puts the options into the settings of `target`.
+    fn change(self, mut target: TargetBody, new_secret: Option<&str>) -> Result<TargetBody> {
+        fn put<T>(member: &mut Option<T>, option: Option<T>) {
+            if option.is_some() {
+                *member = option;
+            }
+        }
+        put(&mut target.url, self.url);
+        put(&mut target.method, self.method);
+        put(&mut target.body, self.body);
+        put(&mut target.connection, self.connection);
+        put(&mut target.topic, self.topic);
+        put(&mut target.exchange, self.exchange);
+        put(&mut target.routing_key, self.routing_key);
+        put(&mut target.subject, self.subject);
+        put(&mut target.stream, self.stream);
+        put(&mut target.list, self.list);
+        put(&mut target.tube, self.tube);
+        put(&mut target.timeout_ms, self.timeout);
+        put(&mut target.concurrency, self.concurrency);
+        put(&mut target.order, self.order);
+        let bearer = |name| AuthBody { bearer: Some(SecretBody::Name(name)), basic: None };
+        put(&mut target.auth, self.bearer.map(bearer));
+        if !self.header.is_empty() {
+            target.headers = self.header.into_iter().collect();
+        }
+        let secrets = new_secret.map(|secret| SecretBody::Text(secret.to_owned()));
+        let secrets: Vec<_> =
+            secrets.into_iter().chain(self.sign_with.into_iter().map(SecretBody::Name)).collect();
+        if !secrets.is_empty() {
+            let signing = |secret| SigningBody { secret, until_ms: None };
+            target.signing = secrets.into_iter().map(signing).collect();
+        }
+        target.enabled &= !self.disabled;
+        checked(&target.to_json(), "the target")
+    }
+}
+
+/// Reads settings as the server does, so that most mistakes need no call.
+fn checked(text: &[u8], place: &str) -> Result<TargetBody> {
+    TargetBody::parse(text).map_err(|error| anyhow!("{place}: {error}; {}", error.hint))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        members: Members,
+    }
+
+    fn line(text: &str) -> Result<Members, clap::Error> {
+        Line::try_parse_from(["program"].into_iter().chain(text.split_whitespace())).map(|line| line.members)
+    }
+
+    fn made(text: &str) -> Result<String> {
+        let target = line(text)?.made(None)?;
+        Ok(String::from_utf8(target.to_json())?)
+    }
+
+    fn refused(text: &str) -> String {
+        format!("{:#}", made(text).expect_err(text))
+    }
+
+    #[test]
+    fn options_make_a_target_of_each_kind() {
+        for (text, json) in [
+            (
+                "--url https://a.example/{queue} --method PUT --body cloudevents --header shop=eu=1 --header b= --sign-with x \
+                 --sign-with y --bearer z --timeout 20s --concurrency 64 --order group --disabled",
+                concat!(
+                    r#"{"kind":"webhook","url":"https://a.example/{queue}","method":"PUT","body":"cloudevents","headers":{"b":"","shop":"eu=1"},"#,
+                    r#""signing":[{"secret":{"name":"x"}},{"secret":{"name":"y"}}],"auth":{"bearer":{"name":"z"}},"timeout":"20s","#,
+                    r#""concurrency":64,"order":"group","enabled":false}"#,
+                ),
+            ),
+            ("--connection m --topic due", r#"{"kind":"kafka","connection":"m","topic":"due"}"#),
+            (
+                "--connection m --exchange orders --routing-key {tag.0}",
+                r#"{"kind":"amqp","connection":"m","exchange":"orders","routing_key":"{tag.0}"}"#,
+            ),
+            (
+                "--connection m --subject due.x --stream DUE",
+                r#"{"kind":"nats","connection":"m","subject":"due.x","stream":"DUE"}"#,
+            ),
+            ("--connection m --stream due", r#"{"kind":"redis","connection":"m","stream":"due"}"#),
+            ("--connection m --list due", r#"{"kind":"redis","connection":"m","list":"due"}"#),
+            ("--connection m --tube due", r#"{"kind":"beanstalk","connection":"m","tube":"due"}"#),
+        ] {
+            assert_eq!(made(text).expect(text), json);
+        }
+    }
+
+    #[test]
+    fn mistakes_are_told_before_the_call() {
+        for (text, part) in [
+            ("--connection m", "--exchange (RabbitMQ)"),
+            ("--connection m --topic a --tube b", "`tube`"),
+            ("--connection m --topic a --sign-with b", "`signing`"),
+            ("--url https://a.example --stream x", "`stream`"),
+            ("--url https://a.example --connection m", "cannot be used with"),
+            ("--url https://a.example --file x", "cannot be used with"),
+            ("--new-secret --file x", "cannot be used with"),
+            ("--url https://a.example --new-secret --sign-with x", "cannot be used with"),
+            ("--url https://a.example --header x", "x-shop=eu"),
+            ("--url https://a.example --timeout 1h", "1s to 5m"),
+            ("--url https://a.example --order best", "none, group, queue"),
+            ("--file /no/such/file", "failed to open"),
+        ] {
+            assert!(refused(text).contains(part), "{text}: {}", refused(text));
+        }
+    }
+
+    #[test]
+    fn a_change_keeps_what_has_no_option() {
+        let now = concat!(
+            r#"{"kind":"webhook","url":"https://a.example","headers":{"a":"b"},"signing":[{"secret":{"set":true,"id":"k2"}}],"#,
+            r#""timeout":"20s"}"#,
+        );
+        let change = |text: &str, secret| {
+            let now = TargetBody::parse(now.as_bytes()).expect("a target");
+            let members = line(text)?;
+            assert!(!members.is_whole(), "{text}");
+            Ok::<_, anyhow::Error>(String::from_utf8(members.changed(now, secret)?.to_json())?)
+        };
+        let changed = change("--concurrency 3", None).expect("a change");
+        assert_eq!(changed, now.replace(r#""timeout":"20s""#, r#""timeout":"20s","concurrency":3"#));
+        let changed = change("--new-secret", Some("whsec_AAAA")).expect("a change");
+        assert!(changed.contains(r#""signing":[{"secret":"whsec_AAAA"}]"#), "{changed}");
+        let nothing = change("--timeout 20s", None).expect_err("nothing changes").to_string();
+        assert!(nothing.contains("changes nothing"), "{nothing}");
+    }
+}
