@@ -20,6 +20,7 @@ import { Schedules } from './pages/schedules.js';
 import { Schedule } from './pages/schedule.js';
 import { Jobs } from './pages/jobs.js';
 import { Leases } from './pages/leases.js';
+import { Target, Targets } from './pages/target.js';
 import { About, Clock, Wheel } from './pages/server.js';
 
 /** @type {Record<string, any>} */
@@ -35,6 +36,8 @@ const PAGES = {
     schedule: Schedule,
     jobs: Jobs,
     leases: Leases,
+    target: Target,
+    targets: Targets,
     clock: Clock,
     wheel: Wheel,
     about: About,

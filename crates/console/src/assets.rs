@@ -57,6 +57,7 @@ pub(crate) const ASSETS: &[Asset] = &[
     asset!("pages/search.js"),
     asset!("pages/server.js"),
     asset!("pages/settings.js"),
+    asset!("pages/target.js"),
     asset!("pages/task.js"),
     asset!("state/live.js"),
     asset!("state/location.js"),

@@ -14,6 +14,7 @@ test('every name survives its way through the address', () => {
 test('pages are told apart', () => {
     assert.equal(match('').page, 'overview');
     assert.equal(match('q/a/tasks').page, 'search');
+    assert.deepEqual([match('targets').page, match('q/a/target').page], ['targets', 'target']);
     assert.equal(match('q/a/schedules/nightly').params.name, 'nightly');
     assert.equal(match('q/a/b/c/d').page, 'missing');
     assert.equal(match('q/%E0%A4%A').page, 'missing');

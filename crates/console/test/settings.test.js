@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { FIELDS, allows, check, difference, patchOf, valuesOf } from '../assets/logic/settings.js';
+import { FIELDS, allows, check, difference, patchOf, settingsOf, shownMember, valuesOf } from '../assets/logic/settings.js';
 
 const field = (/** @type {string} */ name) => /** @type {any} */ (FIELDS.find((f) => f.name === name));
 
@@ -40,4 +40,27 @@ test('no action is drawn before it is known who calls', () => {
     assert.equal(allows({ rights: ['read'] }, 'produce'), false);
     assert.equal(allows({ rights: ['read', 'produce'] }, 'produce'), true);
     assert.equal(allows({ rights: ['admin'], console: 'read-only' }, 'admin'), false);
+});
+
+test('the settings of a target are told from its state, and its secrets are not shown', () => {
+    const settings = {
+        kind: 'webhook',
+        url: 'https://a.example',
+        headers: { shop: 'eu' },
+        dead_on: [400, 422],
+        signing: [{ secret: { set: true, id: '5e884898' } }, { secret: { name: 'old' }, until: '2030-01-01T00:00:00.000Z' }],
+        auth: { basic: { user: 'u', password: { set: true } } },
+        enabled: false,
+    };
+    const state = { queue: 'a', version: 7, state: 'open', reason: 'http 503', in_flight: 0, attempts: { acked: 1 } };
+    assert.deepEqual(settingsOf({ ...state, ...settings }), settings);
+    assert.deepEqual(Object.values(settings).map(shownMember), [
+        'webhook',
+        'https://a.example',
+        'shop: eu',
+        '400, 422',
+        'secret: ••• 5e884898, secret: name: old, until: 2030-01-01T00:00:00.000Z',
+        'basic: user: u, password: •••',
+        'false',
+    ]);
 });

@@ -182,6 +182,34 @@ export const preview = async (queue, name, count, signal) =>
 export const previewUnsaved = async (spec, count, signal) =>
     (await call('POST', ['v1', 'schedules', 'preview'], { body: spec, query: { count }, signal })).data;
 
+// Targets
+
+/** @param {Signal} signal */
+export const targets = async (signal) => (await call('GET', ['v1', 'targets'], { signal })).data;
+/** @param {string} queue @param {Signal} signal */
+export const target = async (queue, signal) => (await call('GET', queuePath(queue, 'target'), { signal })).data;
+/** @param {string} queue @param {Signal} signal */
+export const attempts = async (queue, signal) =>
+    (await call('GET', queuePath(queue, 'target', 'attempts'), { query: { limit: 20 }, signal })).data;
+/** @param {string} queue @param {string} body JSON. @param {number} [version] */
+export const putTarget = async (queue, body, version) =>
+    (await call('PUT', queuePath(queue, 'target'), { body, headers: ifMatch(version), long: true })).data;
+/** @param {string} queue @param {number} version */
+export const deleteTarget = async (queue, version) =>
+    (await call('DELETE', queuePath(queue, 'target'), { headers: ifMatch(version), long: true })).data;
+const targetAct =
+    (/** @type {string} */ verb) =>
+    /** @param {string} queue */
+    async (queue) =>
+        (await call('POST', queuePath(queue, 'target', verb), { body: {}, long: true })).data;
+export const pauseTarget = targetAct('pause');
+export const resumeTarget = targetAct('resume');
+/** Sends one message that is no task. */
+export const testTarget = targetAct('test');
+/** @param {string} queue @param {string} overlap */
+export const rotateTarget = async (queue, overlap) =>
+    (await call('POST', queuePath(queue, 'target', 'rotate'), { body: { overlap } })).data;
+
 /**
  * A line for a shell that makes a call. The token is not in it, since it would stay in the history of the shell.
  * @param {string} method

@@ -16,6 +16,8 @@ const PATTERNS = [
     ['search', ['q', ':queue', 'tasks']],
     ['task', ['q', ':queue', 't', ':key']],
     ['dead', ['q', ':queue', 'dead']],
+    ['target', ['q', ':queue', 'target']],
+    ['targets', ['targets']],
     ['schedules', ['schedules']],
     ['schedule', ['q', ':queue', 'schedules', ':name']],
     ['jobs', ['jobs']],

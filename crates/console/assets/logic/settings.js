@@ -104,6 +104,23 @@ export function patchOf(changes) {
     return body;
 }
 
+/** The members of a target that are no settings. */
+const STATE = ['queue', 'version', 'state', 'reason', 'in_flight', 'attempts'];
+
+/** The settings of a target, as a `PUT` takes them. @param {Record<string, any>} view */
+export const settingsOf = (view) => Object.fromEntries(Object.entries(view).filter(([name]) => !STATE.includes(name)));
+
+/** A setting of a target as one text. @param {any} value @returns {string} */
+export function shownMember(value) {
+    if (Array.isArray(value)) return value.map(shownMember).join(', ');
+    if (value === null || typeof value !== 'object') return String(value);
+    // A secret is not shown, but its id tells it from others.
+    if (value.set === true) return value.id ? `••• ${value.id}` : '•••';
+    return Object.entries(value)
+        .map(([name, inner]) => `${name}: ${shownMember(inner)}`)
+        .join(', ');
+}
+
 /**
  * Whether a caller may do what needs a right. Nothing is allowed before it is known who calls, except to read.
  * @param {any} caller The answer of `GET /v1/whoami`, and null until it is known.

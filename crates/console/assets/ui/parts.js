@@ -152,6 +152,7 @@ export const QueueTabs = ({ queue, page }) => html`
             ['search', 'search.title'],
             ['dead', 'dead.title'],
             ['settings', 'settings.title'],
+            ['target', 'target.title'],
         ].map(
             ([name, word]) => html`
             <a href=${href(name, { queue })} aria-current=${name === page ? 'page' : undefined}>${t(word)}</a>

@@ -36,6 +36,7 @@ const NAV = [
     ['schedules', 'schedules.title'],
     ['jobs', 'jobs.title'],
     ['leases', 'leases.title'],
+    ['targets', 'target.all'],
     ['about', 'about.title'],
     // Some callers and some servers have these, which is known late: no other entry moves then.
     ['wheel', 'wheel.title'],

@@ -16,6 +16,9 @@ const DIALOGS = [
     { path: 'q/orders%2Fconfirm/t/order:123', button: 'action.move_to' },
     { path: 'q/orders%2Fconfirm/t/order:123', button: 'payload.edit' },
     { path: 'schedules', button: 'schedule.new' },
+    { path: 'q/webhooks/target', button: 'target.edit' },
+    { path: 'q/webhooks/target', button: 'target.rotate_ask' },
+    { path: 'q/webhooks/target', button: 'target.delete_ask' },
 ];
 
 /** @param {any} page @param {string} of @param {string} rule One that must have been applied. */

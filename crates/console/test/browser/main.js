@@ -7,6 +7,7 @@ import './rights.js';
 import './hostile.js';
 import './connection.js';
 import './flows.js';
+import './targets.js';
 import { tellAll } from './story.js';
 
 tellAll();

@@ -46,6 +46,11 @@ const CHANGES = [
     ['DELETE', 'queues/orders%2Fclose'],
     ['PUT', 'queues/orders%2Fclose/schedules/nightly', { every: '1h' }],
     ['DELETE', 'queues/orders%2Fclose/schedules/nightly'],
+    ['PUT', 'queues/orders%2Fclose/target', { kind: 'webhook', url: 'https://shop.example' }],
+    ['DELETE', 'queues/orders%2Fclose/target'],
+    ...['pause', 'resume', 'rotate', 'test'].map(
+        (verb) => /** @type {[string, string, object]} */ (['POST', `queues/orders%2Fclose/target/${verb}`, {}]),
+    ),
     ['DELETE', 'jobs/1'],
     ['POST', 'clock/advance', { by: '1s' }],
 ];

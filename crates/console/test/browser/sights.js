@@ -46,6 +46,8 @@ export const SIGHTS = [
         empty: word('schedule.none'),
         calls: true,
     },
+    { name: 'target', path: 'q/webhooks/target', shows: 'https://shop.example/hooks/{key}', empty: word('target.none'), calls: true },
+    { name: 'targets', path: 'targets', shows: 'https://shop.example/hooks/{key}', empty: word('target.none_at_all'), calls: true },
     { name: 'leases', path: 'leases', shows: /^mail:now-\d+$/, empty: word('leases.none'), calls: true },
     { name: 'jobs', path: 'jobs', shows: 'campaign/spring', empty: word('jobs.none'), calls: true },
     { name: 'wheel', path: 'wheel', shows: /tasks? waits? in the wheel at/, empty: /^0 tasks wait in the wheel at/, calls: true },

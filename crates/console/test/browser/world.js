@@ -89,6 +89,8 @@ export async function fill(server) {
         each(1, 66, (i) => ({ key: `hook:${i}`, payload: { url: `https://shop.example/hooks/${i}` } })),
     );
     await server.call('POST', '/v1/queues/webhooks/pause', { for: '3h' });
+    // Nothing is sent while the queue is paused.
+    await server.call('PUT', '/v1/queues/webhooks/target', { kind: 'webhook', url: 'https://shop.example/hooks/{key}', concurrency: 4 });
     await server.putAll(
         'push/ios',
         each(1, 140, (i) => ({ key: `push:${i}`, delay: delay(2 * HOUR + i * 45_000), payload: { device: i } })),
