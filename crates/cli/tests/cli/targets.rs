@@ -369,7 +369,7 @@ fn the_settings_go_out_and_come_back() {
         "{}",
         refused.err
     );
-    let refused = shop.run(&["target", "set", "orders", "--url", "https://10.0.0.1/x"]);
+    let refused = shop.run(&["target", "set", "orders", "--url", "https://127.0.0.1/x"]);
     assert_eq!((refused.code, refused.out.as_str()), (1, ""), "an address that is denied: {}", refused.err);
     let unknown = shop.run(&["target", "set", "orders", "--connection", "none", "--topic", "due"]);
     assert!(unknown.code == 1 && unknown.err.contains("none"), "{}", unknown.err);
