@@ -152,7 +152,7 @@ fn hint(problem: &Problem) -> Option<&str> {
         )
     } else if is(ProblemKind::OrderConflict) {
         Some(
-            "run `tickwheel queues set QUEUE --max-in-flight-per-group 1` first, or leave `--order group` out",
+            "the order `group` goes with `tickwheel queues set QUEUE --max-in-flight-per-group 1`; other orders need no such limit",
         )
     } else {
         problem.hint.as_deref()

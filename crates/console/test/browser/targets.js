@@ -13,7 +13,7 @@ async function receiver(atEnd) {
     const state = { status: 204, keys: /** @type {string[]} */ ([]), address: '' };
     const http = createServer((request, response) => {
         request.resume();
-        state.keys.push(String(request.headers['tickwheel-key']));
+        state.keys.push(decodeURIComponent(String(request.headers['tickwheel-key'])));
         response.statusCode = state.status;
         response.end(state.status === 204 ? undefined : 'the shop is closed');
     });
