@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -375,4 +376,41 @@ fn the_settings_go_out_and_come_back() {
     // A program that was built without Kafka says so, and others name the connection.
     let is_told = unknown.err.contains("`kafka`") || unknown.err.contains("none");
     assert!(unknown.code == 1 && is_told, "{}", unknown.err);
+}
+
+#[test]
+fn a_new_secret_signs_and_the_old_one_goes_on_for_a_while() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("keys");
+    std::fs::write(&file, format!("{}=\n", "A".repeat(43))).expect("written");
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).expect("its own");
+    let shop = Shop::new(&["--secret-key-file", file.to_str().expect("UTF-8")]);
+    let set = shop.run(&["target", "set", "orders", "--url", &shop.url(), "--new-secret"]);
+    assert_eq!(set.code, 0, "{}", set.err);
+    let first = member(&set.out, "new_secret");
+    let signatures = || {
+        assert_eq!(shop.run(&["target", "test", "orders"]).code, 0);
+        let head = shop.received().head;
+        let line = head.lines().find_map(|line| line.strip_prefix("webhook-signature: ").map(str::to_owned));
+        line.expect("it is signed").split(' ').count()
+    };
+    assert_eq!(signatures(), 1);
+    let rotated = shop.run(&["target", "rotate", "orders", "--overlap", "1h"]);
+    assert_eq!(rotated.code, 0, "{}", rotated.err);
+    let second = member(&rotated.out, "secret");
+    assert!(second.starts_with("whsec_") && second != first, "{second}");
+    assert_eq!(signatures(), 2);
+    let shown = shop.run(&["target", "show", "orders", "-o", "table"]).out;
+    let ids: Vec<_> = shown.lines().filter(|line| line.starts_with("signing")).collect();
+    assert!(
+        ids.len() == 2 && ids[0].contains(member(&rotated.out, "id")) && ids[1].contains(", until "),
+        "{shown}"
+    );
+    let shown = shown + &shop.run(&["target", "show", "orders"]).out;
+    assert!(!shown.contains("whsec_"), "{shown}");
+
+    let poor = Shop::new(&[]);
+    let refused = poor.run(&["target", "set", "orders", "--url", &poor.url(), "--new-secret"]);
+    assert_eq!((refused.code, refused.out.as_str()), (1, ""), "a secret that was not stored is not shown");
+    assert!(refused.err.contains("--secret-key-file"), "{}", refused.err);
 }
