@@ -86,6 +86,15 @@ fn trouble(section: &str, unit: &mut Unit) -> bool {
                  until curl -sS $TICKWHEEL_SERVER/metrics | grep -q 'expired_total{queue=\"mail\"} 1'; do sleep 0.05; done",
             );
         }
+        "Targets" => {
+            // No program listens on the port.
+            unit.does(
+                "systemctl stop tickwheel
+                 TICKWHEEL_PUSH_ALLOW=127.0.0.1:9 systemctl start tickwheel
+                 tickwheel target set mail --url http://127.0.0.1:9/
+                 until grep event=.target_changed. log | grep state=.open.; do sleep 0.05; done",
+            );
+        }
         "Slow commits" => return unit.with_slow_syncs(),
         "Clock doubted" => return unit.with_a_clock_that_jumps(),
         "Full" => {

@@ -181,7 +181,7 @@ fn webhook(outside: &Outside, queue: &QueueName, stored: &Stored) -> Result<Webh
     let headers: Vec<_> = target.headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
     let method = target.method.unwrap_or(HttpMethod::Post).name();
     let request = RequestPlan::new(method, url, form, &headers, auth.as_ref())
-        .map_err(|error| BadRequest::body(error.to_string(), "see docs/how-to/webhooks.md"))?;
+        .map_err(|error| BadRequest::body(error.to_string(), "see docs/how-to/targets.md"))?;
     let plan = plan(target);
     let usual = AnswerRules::default();
     Ok(Webhook::new(WebhookPlan {

@@ -25,6 +25,9 @@ pub(crate) fn busy() -> Served {
     }
     served.expect(200, "DELETE", "/v1/queues/q/tasks/d", "");
     served.expect(201, "PUT", "/v1/queues/shop%2Fmail/tasks/a", "");
+    // A target has figures although nothing is sent to it.
+    let target = r#"{"kind":"webhook","url":"https://shop.example/","enabled":false}"#;
+    served.expect(201, "PUT", "/v1/queues/shop%2Fmail/target", target);
     let tasks = served.lease("q", 2);
     served.say("q", "ack", &[&tasks[0]["token"]]);
     served.say("q", "nack", &[&tasks[1]["token"]]);
