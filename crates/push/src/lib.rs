@@ -34,6 +34,14 @@ mod template;
 mod text;
 pub mod webhook;
 
+// The code examples of these pages are compiled and run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/how-to/targets.md")]
+struct Targets;
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/how-to/verify-webhooks.md")]
+struct VerifyWebhooks;
+
 pub use attempts::{AttemptRecord, Attempts};
 pub use figures::{Figures, Histogram, PUSH_BOUNDS_MS};
 pub use message::Message;
