@@ -41,7 +41,7 @@ body! {
         /// Headers that each message gets in addition. Their values may have places for values of the task.
         headers: BTreeMap<String, String> = unless_made(BTreeMap::new, names(TARGET_HEADERS_MAX));
         /// `webhook`: the secrets that sign, the current one first, at most 5. Default: none, so nothing is signed.
-        signing: Vec<SigningBody> = unless_made(Vec::new, list(object(), r#"write a list of objects: [{"secret": "whsec_..."}]"#).of(0, SIGNING_MAX).checked(few));
+        signing: Vec<SigningBody> = unless_made(Vec::new, list(object(), r#"write a list of objects: [{"secret": "whsec_..."}]"#).of(0, SIGNING_MAX).checked(|path, signing| few(path, signing)));
         /// `webhook`: the header `authorization`.
         auth: Option<AuthBody> = nullable(object());
         /// `webhook`: the settings of TLS.
@@ -152,7 +152,7 @@ fn statuses() -> impl Kind<Value = Vec<u16>> {
     list(number(200, 599), "write a list of numbers: [410]").of(0, 50)
 }
 
-fn few(path: &str, signing: &Vec<SigningBody>) -> Result<(), BadRequest> {
+fn few(path: &str, signing: &[SigningBody]) -> Result<(), BadRequest> {
     if signing.len() <= SIGNING_MAX {
         return Ok(());
     }
@@ -268,7 +268,7 @@ mod tests {
             let found = refused(&text).0;
             assert!(found.starts_with(what), "{text}: {found}");
         }
-        let six = vec![r#"{"secret":{"name":"a"}}"#; 6].join(",");
+        let six = [r#"{"secret":{"name":"a"}}"#; 6].join(",");
         let found = refused(&format!(r#"{{{url},"signing":[{six}]}}"#)).0;
         assert_eq!(found, "`signing`: has 6 secrets, more than 5");
         assert!(refused(r#"{"kind":"amqp","addresses":["a"]}"#).1.contains("write `connection`"));

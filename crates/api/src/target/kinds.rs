@@ -33,8 +33,11 @@ enum Need {
 use Need::{May, Must};
 use TargetKind::{Amqp, Beanstalk, Kafka, Nats, Redis, Webhook};
 
-/// The members that do not go with every kind, each with the kinds that it goes with.
-const MEMBERS: [(&str, &[(TargetKind, Need)], fn(&TargetBody) -> bool); 24] = [
+/// A member that does not go with every kind: its name, the kinds that it goes with, and whether a target has it.
+type Member = (&'static str, &'static [(TargetKind, Need)], fn(&TargetBody) -> bool);
+
+/// The members that do not go with every kind.
+const MEMBERS: [Member; 24] = [
     ("url", &[(Webhook, Must)], |target| target.url.is_some()),
     ("method", &[(Webhook, May)], |target| target.method.is_some()),
     ("signing", &[(Webhook, May)], |target| !target.signing.is_empty()),
