@@ -140,6 +140,8 @@ pub struct TargetView {
     pub kind: &'static str,
     /// The state.
     pub state: TargetState,
+    /// When the target came into this state.
+    pub since: Instant,
     /// The number of messages that are being sent.
     pub in_flight: usize,
     /// The reason of the last failure since the last success, or why the target is disabled.
@@ -291,6 +293,8 @@ struct State {
     /// The state of the breaker: closed, open or half open.
     breaker: TargetState,
     pause: Option<Pause>,
+    /// When others saw this state first.
+    since: Instant,
     in_flight: usize,
     failure: Option<Arc<str>>,
 }
@@ -314,7 +318,13 @@ impl Shown {
         notices: mpsc::UnboundedSender<Notice>,
         before: Option<&Self>,
     ) -> Self {
-        let state = State { breaker: TargetState::Closed, pause: None, in_flight: 0, failure: None };
+        let state = State {
+            breaker: TargetState::Closed,
+            pause: None,
+            since: Instant::now(),
+            in_flight: 0,
+            failure: None,
+        };
         let figures = before.filter(|before| before.kind == kind);
         let figures = figures.map(|before| Arc::clone(&before.figures)).unwrap_or_default();
         let attempts = before.map(|before| Arc::clone(&before.attempts)).unwrap_or_default();
@@ -349,6 +359,7 @@ impl Shown {
         change(&mut state);
         let (after, reason) = state.shown();
         if before != after {
+            state.since = Instant::now();
             // A program that does not read the notices has dropped the receiver.
             let _ = self.notices.send(Notice { queue: self.queue.clone(), state: after, reason });
         }
@@ -360,6 +371,7 @@ impl Shown {
         TargetView {
             kind: self.kind,
             state: shown,
+            since: state.since,
             in_flight: state.in_flight,
             reason,
             figures: Arc::clone(&self.figures),

@@ -21,6 +21,8 @@ body! {
         version: u64 = has(count());
         /// The state.
         state: TargetState = has(choice());
+        /// Since when the target is in this state, at the earliest since the start of the server.
+        since_ms as "since": Option<i64> = may(instant());
         /// The reason of the state, or of the last failure.
         reason: Option<String> = may(text(1_000, ""));
         /// Number of messages that are under way.
@@ -86,6 +88,8 @@ body! {
         to: String = has(text(4_096, ""));
         /// The state.
         state: TargetState = has(choice());
+        /// Since when the target is in this state, at the earliest since the start of the server.
+        since_ms as "since": Option<i64> = may(instant());
         /// The reason of the state, or of the last failure.
         reason: Option<String> = may(text(1_000, ""));
         /// Number of messages that are under way.

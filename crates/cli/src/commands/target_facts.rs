@@ -107,6 +107,7 @@ mod tests {
             target: TargetBody::parse(settings.as_bytes()).expect(settings),
             version: 7,
             state: TargetState::Open,
+            since_ms: None,
             reason: Some("http 503".to_owned()),
             in_flight: 2,
             attempts: PushCounts { acked: 5, given_back: 1, ..PushCounts::default() },

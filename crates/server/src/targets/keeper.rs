@@ -269,10 +269,11 @@ impl Targets {
     /// Returns the targets of the queues that `covers` names.
     pub(crate) async fn list(&self, covers: impl Fn(&QueueName) -> bool) -> Result<Vec<TargetRow>, Refusal> {
         let targets = self.0.queue.targets().await.map_err(|why| translate::unavailable(&why))?;
+        let now_ms = self.0.queue.now().as_ms();
         let row = |(name, record): &(QueueName, Arc<TargetRecord>)| {
             let stored = Stored::read(record).ok();
             let running = self.0.push.view(name);
-            shown::row(name, stored.as_ref().map(|stored| &stored.target), running.as_ref())
+            shown::row(name, stored.as_ref().map(|stored| &stored.target), running.as_ref(), now_ms)
         };
         Ok(targets.iter().filter(|(name, _)| covers(name)).map(row).collect())
     }
@@ -356,7 +357,8 @@ impl Targets {
     }
 
     fn shown(&self, queue: &QueueName, record: &TargetRecord, stored: Stored) -> TargetView {
-        shown::view(queue, stored, stored::version(record), self.0.push.view(queue).as_ref())
+        let (running, now_ms) = (self.0.push.view(queue), self.0.queue.now().as_ms());
+        shown::view(queue, stored, stored::version(record), running.as_ref(), now_ms)
     }
 }
 

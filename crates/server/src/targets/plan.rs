@@ -65,6 +65,24 @@ pub struct ConnectionPlan {
     pub database: Option<u32>,
 }
 
+impl ConnectionPlan {
+    /// Returns a connection without TLS, a user and a password.
+    #[must_use]
+    pub fn new(kind: TargetKind, addresses: Vec<String>) -> Self {
+        Self {
+            kind,
+            addresses,
+            user: None,
+            password: None,
+            tls: false,
+            certificates: None,
+            sasl: None,
+            vhost: None,
+            database: None,
+        }
+    }
+}
+
 /// How Kafka is told the user and the password.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub enum Sasl {

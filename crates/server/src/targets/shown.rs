@@ -13,55 +13,69 @@ use tickwheel_queue::QueueName;
 use super::stored::Stored;
 use crate::translate::twin::Twin;
 
-/// A target and its state.
+/// A target and its state. `now_ms`: the time (ms since 1970).
 pub(super) fn view(
     queue: &QueueName,
     stored: Stored,
     version: u64,
     running: Option<&tickwheel_push::TargetView>,
+    now_ms: i64,
 ) -> TargetView {
-    let (state, reason, in_flight, attempts) = state(running);
-    TargetView {
-        queue: queue.as_str().to_owned(),
-        target: stored.target,
-        version,
-        state,
-        reason,
-        in_flight,
-        attempts,
-    }
+    let State { state, since_ms, reason, in_flight, attempts } = State::of(running, now_ms);
+    let queue = queue.as_str().to_owned();
+    TargetView { queue, target: stored.target, version, state, since_ms, reason, in_flight, attempts }
 }
 
-/// A target in a list.
+/// A target in a list. `now_ms`: the time (ms since 1970).
 pub(super) fn row(
     queue: &QueueName,
     target: Option<&TargetBody>,
     running: Option<&tickwheel_push::TargetView>,
+    now_ms: i64,
 ) -> TargetRow {
-    let (state, reason, in_flight, attempts) = state(running);
+    let State { state, since_ms, reason, in_flight, attempts } = State::of(running, now_ms);
     let kind = target.map_or(TargetKind::Webhook, |target| target.kind);
-    let to = target.map_or_else(String::new, place);
-    TargetRow { queue: queue.as_str().to_owned(), kind, to, state, reason, in_flight, attempts }
+    let (queue, to) = (queue.as_str().to_owned(), target.map_or_else(String::new, place));
+    TargetRow { queue, kind, to, state, since_ms, reason, in_flight, attempts }
 }
 
 /// A named connection. `now_ms`: the time (ms since 1970).
 pub(super) fn connection(name: &str, kind: TargetKind, state: &LinkState, now_ms: i64) -> ConnectionRow {
-    let since = |age: &Duration| now_ms.saturating_sub(i64::try_from(age.as_millis()).unwrap_or(i64::MAX));
     let (state, since_ms, reason) = match state {
         LinkState::Unused => (ConnectionState::Unused, None, None),
-        LinkState::Up(age) => (ConnectionState::Up, Some(since(age)), None),
-        LinkState::Down(age, reason) => (ConnectionState::Down, Some(since(age)), Some(reason.to_string())),
+        LinkState::Up(age) => (ConnectionState::Up, Some(before(now_ms, *age)), None),
+        LinkState::Down(age, reason) => {
+            (ConnectionState::Down, Some(before(now_ms, *age)), Some(reason.to_string()))
+        }
     };
     ConnectionRow { name: name.to_owned(), kind, state, since_ms, reason }
 }
 
-fn state(running: Option<&tickwheel_push::TargetView>) -> (TargetState, Option<String>, u64, PushCounts) {
-    let Some(running) = running else {
-        // Between the store and the start of the runner.
-        return (TargetState::Closed, None, 0, PushCounts::default());
-    };
-    let reason = running.reason.as_deref().map(str::to_owned);
-    (running.state.twin(), reason, running.in_flight as u64, counts(&running.figures))
+/// The instant that was this long ago (ms since 1970).
+fn before(now_ms: i64, age: Duration) -> i64 {
+    now_ms.saturating_sub(i64::try_from(age.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// The members about the state of a target.
+struct State {
+    state: TargetState,
+    since_ms: Option<i64>,
+    reason: Option<String>,
+    in_flight: u64,
+    attempts: PushCounts,
+}
+
+impl State {
+    /// `None`: the target is stored, and its runner has not begun yet.
+    fn of(running: Option<&tickwheel_push::TargetView>, now_ms: i64) -> Self {
+        Self {
+            state: running.map_or(TargetState::Closed, |running| running.state.twin()),
+            since_ms: running.map(|running| before(now_ms, running.since.elapsed())),
+            reason: running.and_then(|running| running.reason.as_deref()).map(str::to_owned),
+            in_flight: running.map_or(0, |running| running.in_flight as u64),
+            attempts: running.map(|running| counts(&running.figures)).unwrap_or_default(),
+        }
+    }
 }
 
 /// The place of a target in one line. The query of a URL may have a secret, so it is left out.

@@ -4,8 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::process::{Command, Stdio};
 
+use tickwheel_api::TargetKind;
+use tickwheel_server::{Config, ConnectionPlan, PushPlan};
+
 use crate::raw::Reply;
-use crate::served::Served;
+use crate::served::{Served, virtual_memory};
 
 const OPEN: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -19,7 +22,18 @@ fn page(served: &Served, accept: &str) -> Reply {
 /// A server with everything that the page shows: all states of tasks, a schedule, refusals, answers of all classes,
 /// and a lease that waited.
 pub(crate) fn busy() -> Served {
-    let served = Served::memory();
+    // Nothing listens at the broker's address.
+    let nobody = ConnectionPlan::new(TargetKind::Redis, vec!["127.0.0.1:1".to_owned()]);
+    let push = PushPlan { connections: [("main".to_owned(), nobody)].into(), ..PushPlan::default() };
+    let served = Served::start(Config { push, ..virtual_memory() }).expect("started");
+    served.expect(
+        201,
+        "PUT",
+        "/v1/queues/stream/target",
+        r#"{"kind":"redis","connection":"main","stream":"s"}"#,
+    );
+    let tested = served.expect(200, "POST", "/v1/queues/stream/target/test", "");
+    assert_eq!(tested["outcome"], "given_back", "{tested}");
     for (key, body) in [("a", "{}"), ("b", "{}"), ("c", r#"{"delay":"1h"}"#), ("d", r#"{"delay":"1h"}"#)] {
         served.expect(201, "PUT", &format!("/v1/queues/q/tasks/{key}"), body);
     }

@@ -81,21 +81,10 @@ fn spawn(port: u16, folder: &std::path::Path) -> Child {
 #[test]
 fn a_named_connection_carries_tasks_to_a_broker_and_an_outage_uses_up_no_attempt() {
     let Some(mut redis) = Redis::start() else { return };
-    let connection = |kind, addresses: Vec<String>| ConnectionPlan {
-        kind,
-        addresses,
-        user: None,
-        password: None,
-        tls: false,
-        certificates: None,
-        sasl: None,
-        vhost: None,
-        database: None,
-    };
     let address = format!("127.0.0.1:{}", redis.port);
     let connections = [
-        ("main".to_owned(), connection(TargetKind::Redis, vec![address])),
-        ("other".to_owned(), connection(TargetKind::Kafka, vec!["127.0.0.1:1".to_owned()])),
+        ("main".to_owned(), ConnectionPlan::new(TargetKind::Redis, vec![address])),
+        ("other".to_owned(), ConnectionPlan::new(TargetKind::Kafka, vec!["127.0.0.1:1".to_owned()])),
     ];
     let push = PushPlan { connections: connections.into(), ..PushPlan::default() };
     let served = Served::start(Config { push, ..on_any_port(Store::Memory) }).expect("started");
