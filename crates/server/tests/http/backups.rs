@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tickwheel_queue::backup::{Manifest, restore};
-use tickwheel_server::{BackupPlan, Config, Store};
+use tickwheel_server::{BackupPlan, Config, PushPlan, Store};
 
 use crate::served::{Served, on_any_port, until};
 
@@ -54,8 +54,13 @@ impl Place {
 
 /// A server with a directory for backups, and the temporary directory of both.
 pub(crate) fn with_place() -> (tempfile::TempDir, Served) {
+    with_place_and(PushPlan::default())
+}
+
+/// Like [`with_place`], with this part about targets.
+pub(crate) fn with_place_and(push: PushPlan) -> (tempfile::TempDir, Served) {
     let place = Place::new();
-    let served = Served::start(place.config()).expect("started");
+    let served = Served::start(Config { push, ..place.config() }).expect("started");
     (place.0, served)
 }
 

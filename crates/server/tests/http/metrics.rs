@@ -19,13 +19,14 @@ fn page(served: &Served, accept: &str) -> Reply {
     reply
 }
 
-/// A server with everything that the page shows: all states of tasks, a schedule, refusals, answers of all classes,
-/// and a lease that waited.
-pub(crate) fn busy() -> Served {
-    // Nothing listens at the broker's address.
-    let nobody = ConnectionPlan::new(TargetKind::Redis, vec!["127.0.0.1:1".to_owned()]);
-    let push = PushPlan { connections: [("main".to_owned(), nobody)].into(), ..PushPlan::default() };
-    let served = Served::start(Config { push, ..virtual_memory() }).expect("started");
+/// A plan with the connection `main`, at whose address nothing listens.
+pub(crate) fn closed_broker() -> PushPlan {
+    let main = ConnectionPlan::new(TargetKind::Redis, vec!["127.0.0.1:1".to_owned()]);
+    PushPlan { connections: [("main".to_owned(), main)].into(), ..PushPlan::default() }
+}
+
+/// Gives a queue a target at the connection `main`, and tries it, so that the connection has a state.
+pub(crate) fn try_closed_broker(served: &Served) {
     served.expect(
         201,
         "PUT",
@@ -34,6 +35,13 @@ pub(crate) fn busy() -> Served {
     );
     let tested = served.expect(200, "POST", "/v1/queues/stream/target/test", "");
     assert_eq!(tested["outcome"], "given_back", "{tested}");
+}
+
+/// A server with everything that the page shows: all states of tasks, a schedule, refusals, answers of all classes,
+/// and a lease that waited.
+pub(crate) fn busy() -> Served {
+    let served = Served::start(Config { push: closed_broker(), ..virtual_memory() }).expect("started");
+    try_closed_broker(&served);
     for (key, body) in [("a", "{}"), ("b", "{}"), ("c", r#"{"delay":"1h"}"#), ("d", r#"{"delay":"1h"}"#)] {
         served.expect(201, "PUT", &format!("/v1/queues/q/tasks/{key}"), body);
     }

@@ -180,6 +180,23 @@ fn example(kind: ProblemKind) -> Example {
             served.say("close", "ack", &[&leased[0]["token"]]);
             after(&served, &[], "DELETE", TASK, "")
         }
+        ProblemKind::NoTarget => fresh(&[], "GET", "/v1/queues/close/target", ""),
+        ProblemKind::OrderConflict => fresh(
+            &[("PUT", "/v1/queues/close", r#"{"max_in_flight_per_group":2}"#)],
+            "PUT",
+            "/v1/queues/close/target",
+            r#"{"kind":"webhook","url":"https://shop.example/","order":"group"}"#,
+        ),
+        ProblemKind::NoSecretKey => fresh(
+            &[],
+            "PUT",
+            "/v1/queues/close/target",
+            r#"{"kind":"webhook","url":"https://shop.example/","auth":{"bearer":"a-token"}}"#,
+        ),
+        ProblemKind::Unsupported => made(
+            "to a target at a broker from a program that was built without its feature",
+            &Problem::unsupported("kafka"),
+        ),
         ProblemKind::NoJob => fresh(&[], "GET", "/v1/jobs/7", ""),
         ProblemKind::NoSchedule => fresh(&[], "GET", "/v1/queues/reports/schedules/nightly", ""),
         ProblemKind::NoBackup => {

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::backups::with_place;
+use crate::backups::with_place_and;
+use crate::metrics::{closed_broker, try_closed_broker};
 use crate::served::Served;
 
 #[test]
@@ -150,7 +151,8 @@ fn metrics_follow_what_happened() {
 /// `docs/reference/metrics.md` names each metric of the page with its kind and its labels, and no other metric.
 #[test]
 fn the_metrics_are_the_described_ones() {
-    let (_place, served) = with_place();
+    let (_place, served) = with_place_and(closed_broker());
+    try_closed_broker(&served);
     served.expect(201, "PUT", "/v1/queues/q/tasks/a", "{}");
     let page = served.call("GET", "/metrics", "").text();
     let kinds = page.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
