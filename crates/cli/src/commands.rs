@@ -6,6 +6,7 @@ pub(crate) mod backup;
 pub(crate) mod backup_options;
 pub(crate) mod bench;
 pub(crate) mod bench_beanstalk;
+pub(crate) mod bridge;
 pub(crate) mod cancel;
 pub(crate) mod completions;
 pub(crate) mod config;
@@ -124,6 +125,7 @@ commands! {
     Export(export::Export),
     Import(import::Import),
     Replay(replay::Replay),
+    Bridge(bridge::Bridge),
     Bench(bench::Bench),
     Demo(demo::Demo),
     Completions(completions::Completions),

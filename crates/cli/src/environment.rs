@@ -9,14 +9,15 @@ use clap::{Command, CommandFactory};
 
 use crate::cli::Cli;
 use crate::push_tables;
-use crate::remote::TOKEN_VARIABLE;
+use crate::remote::{RABBITMQ_PASSWORD_VARIABLE, TOKEN_VARIABLE};
 
 /// The prefix of all variables of this program.
 const PREFIX: &str = "TICKWHEEL_";
 
 /// Variables of the project's own tests and scripts. The program does not read them, and they may be set where it runs.
-const OF_TESTS: [&str; 7] = [
+const OF_TESTS: [&str; 8] = [
     "TICKWHEEL_BACKUPS",
+    "TICKWHEEL_BRIDGE_MESSAGES",
     "TICKWHEEL_FAULT_SEED",
     "TICKWHEEL_KILLS",
     "TICKWHEEL_LONG",
@@ -109,7 +110,7 @@ fn unknown_among(variables: impl Iterator<Item = (OsString, OsString)>) -> Vec<U
 
 /// All variables that any command takes.
 fn known() -> BTreeSet<String> {
-    let mut known = BTreeSet::from([TOKEN_VARIABLE.to_owned()]);
+    let mut known = BTreeSet::from([TOKEN_VARIABLE, RABBITMQ_PASSWORD_VARIABLE].map(str::to_owned));
     collect(&Cli::command(), &mut known);
     known
 }

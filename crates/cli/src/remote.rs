@@ -1,6 +1,6 @@
 //! The server that a client command talks to.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use anyhow::{Context, Result, bail};
@@ -31,6 +31,8 @@ pub(crate) struct Remote {
 
 /// The environment variable with the token. There is no option for the token, because every user of a machine can read command lines.
 pub(crate) const TOKEN_VARIABLE: &str = "TICKWHEEL_TOKEN";
+/// The environment variable with the password for RabbitMQ, for the bridge.
+pub(crate) const RABBITMQ_PASSWORD_VARIABLE: &str = "TICKWHEEL_RABBITMQ_PASSWORD";
 
 impl Remote {
     /// Makes a client of the server. Nothing is sent yet.
@@ -38,26 +40,60 @@ impl Remote {
     /// # Errors
     /// The URL is not that of a server.
     pub(crate) fn client(&self) -> Result<Client> {
-        // An empty variable counts as one that is not set, as in a shell.
-        let url = if self.server.is_empty() { SERVER_URL_DEFAULT } else { &self.server };
-        let retries = Retries { calls: self.retries.saturating_add(1), ..Retries::default() };
-        let mut client = Client::new(url)?.with_retries(retries);
-        if let Some(path) = &self.ca_file {
-            if url.starts_with("unix:") {
-                bail!("there is no TLS at {url}; leave out --ca-file and the variable TICKWHEEL_CA_FILE");
-            }
-            let pem = fs::read(path).with_context(|| format!("failed to read {}", path.display()))?;
+        let mut client = Client::new(self.url())?.with_retries(self.retries());
+        if let Some((path, pem)) = self.roots()? {
             client = client.with_roots(&pem).with_context(|| format!("failed to take {}", path.display()))?;
         }
-        Ok(match self.token()? {
-            Some(token) if !token.bytes().all(|byte| byte.is_ascii_graphic()) => {
-                bail!(
-                    "the token has a byte that no header may have; it has letters, digits and signs of ASCII only"
-                )
-            }
+        Ok(match self.checked_token()? {
             Some(token) => client.with_token(&token),
             None => client,
         })
+    }
+
+    /// Makes an async client of the server. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// As for [`client`](Self::client).
+    pub(crate) fn async_client(&self) -> Result<tickwheel_client::Client> {
+        let mut client = tickwheel_client::Client::new(self.url())?.with_retries(self.retries());
+        if let Some((path, pem)) = self.roots()? {
+            client = client.with_roots(&pem).with_context(|| format!("failed to take {}", path.display()))?;
+        }
+        Ok(match self.checked_token()? {
+            Some(token) => client.with_token(&token),
+            None => client,
+        })
+    }
+
+    /// The URL. An empty variable counts as one that is not set, as in a shell.
+    fn url(&self) -> &str {
+        if self.server.is_empty() { SERVER_URL_DEFAULT } else { &self.server }
+    }
+
+    fn retries(&self) -> Retries {
+        Retries { calls: self.retries.saturating_add(1), ..Retries::default() }
+    }
+
+    /// The file with the root certificates and its text, if there is one.
+    fn roots(&self) -> Result<Option<(&Path, Vec<u8>)>> {
+        let Some(path) = &self.ca_file else { return Ok(None) };
+        let url = self.url();
+        if url.starts_with("unix:") {
+            bail!("there is no TLS at {url}; leave out --ca-file and the variable TICKWHEEL_CA_FILE");
+        }
+        let pem = fs::read(path).with_context(|| format!("failed to read {}", path.display()))?;
+        Ok(Some((path, pem)))
+    }
+
+    /// The token, with letters that a header may have.
+    fn checked_token(&self) -> Result<Option<String>> {
+        let token = self.token()?;
+        if token.as_ref().is_some_and(|token| !token.bytes().all(|byte| byte.is_ascii_graphic())) {
+            bail!(
+                "the token has a byte that no header may have; it has letters, digits and signs of ASCII only"
+            );
+        }
+        Ok(token)
     }
 
     /// Adds the options of this command line, so that a printed command goes to the same server. The name of a token file is added, but

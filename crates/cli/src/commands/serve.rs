@@ -528,7 +528,7 @@ fn end_at_once() -> Infallible {
 
 /// Ends the process when the engine panics. After a panic the state of the engine is unknown, so the engine must not answer another call.
 /// The next start reads the durable state.
-fn end_with_the_engine() {
+pub(crate) fn end_with_the_engine() {
     std::panic::set_hook(Box::new(move |panic| {
         let thread = std::thread::current();
         let is_engine = thread.name() == Some(tickwheel_queue::SHARD_THREAD);

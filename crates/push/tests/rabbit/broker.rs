@@ -147,9 +147,13 @@ impl Broker {
 
     /// Opens a connection without a part of the product, for the other side of a test.
     pub(crate) async fn client(&self) -> lapin::Connection {
-        let uri = format!("amqp://guest:guest@127.0.0.1:{}/%2f", self.port);
         let properties = lapin::ConnectionProperties::default();
-        lapin::Connection::connect(&uri, properties).await.expect("the broker takes a connection")
+        lapin::Connection::connect(&self.uri(), properties).await.expect("the broker takes a connection")
+    }
+
+    /// Returns the URL of the broker.
+    pub(crate) fn uri(&self) -> String {
+        format!("amqp://guest:guest@127.0.0.1:{}/%2f", self.port)
     }
 
     fn server(&self) -> std::sync::MutexGuard<'_, Option<Child>> {
