@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use tickwheel_api::{ContentForm, ProblemKind, TargetBody, TargetKind};
 use tickwheel_client::{Client, ClientError};
 use tickwheel_push::amqp::{Amqp, AmqpDial};
@@ -101,13 +101,16 @@ impl Keeper {
                 format!("the queue {queue} has its target already ({})", view.state.name())
             }
             Some(view) if view.target.kind != TargetKind::Amqp => bail!(
-                "the queue {queue} has a target of the kind `{}`, which is not one of a bridge; remove it with `tickwheel targets`, or choose \
+                "the queue {queue} has a target of the kind `{}`, which is not one of a bridge; remove it, or choose \
                  another --exchange",
                 view.target.kind.name()
             ),
             there => {
                 let version = there.as_ref().map(|view| view.version);
-                client.put_target(queue, &wanted, version).await.with_context(|| unknown(connection))?;
+                client
+                    .put_target(queue, &wanted, version)
+                    .await
+                    .map_err(|error| unknown(error, connection))?;
                 format!(
                     "the queue {queue} has a new target: {}, by the connection `{connection}`",
                     plan.due_exchange()
@@ -192,9 +195,17 @@ fn is_equal(there: &TargetBody, wanted: &TargetBody) -> bool {
     parts(there) == parts(wanted)
 }
 
-fn unknown(connection: &str) -> String {
-    format!(
-        "the server does not take the target; it needs the table [push.connections.{connection}] with kind = \"amqp\" in its configuration \
-         file"
-    )
+/// Adds the advice for a server that does not know the connection.
+fn unknown(error: ClientError, connection: &str) -> anyhow::Error {
+    match error.problem() {
+        Some(problem) if problem.member.as_deref() == Some("connection") => {
+            let hint = problem.hint.as_deref().unwrap_or("none is known");
+            anyhow!(
+                "{} ({hint}); add the table [push.connections.{connection}] with kind = \"amqp\" to the configuration file of the server, \
+                 and start it again",
+                problem.detail
+            )
+        }
+        _ => anyhow::Error::from(error).context("failed to give the queue its target"),
+    }
 }

@@ -1,6 +1,5 @@
 //! [`Progress`]: the counts of a bridge, for people.
 
-use std::io::{IsTerminal, stderr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,10 +26,10 @@ pub(crate) struct Progress {
 
 impl Progress {
     pub(crate) fn new(figures: Arc<BridgeFigures>) -> Self {
-        let bar = stderr().is_terminal().then(|| {
-            let style = ProgressStyle::with_template("{spinner} {msg}").expect("the template is ours");
-            ProgressBar::new_spinner().with_style(style)
-        });
+        let style = ProgressStyle::with_template("{spinner} {msg}").expect("the template is ours");
+        let bar = ProgressBar::new_spinner().with_style(style);
+        // Without a terminal the bar is hidden.
+        let bar = (!bar.is_hidden()).then_some(bar);
         Self { figures, bar, trouble: None }
     }
 
@@ -46,7 +45,10 @@ impl Progress {
             if counts.sessions > 0
                 && let Some(begun) = begun.take()
             {
-                begun();
+                match &self.bar {
+                    Some(bar) => bar.suspend(begun),
+                    None => begun(),
+                }
             }
             self.tell_trouble(keeper);
             let (at, before) = last;

@@ -43,7 +43,7 @@ async fn refuse(broker: &Broker, exchange: &str, options: &[&str]) {
     let refused = format!("tickwheel.{exchange}.refused");
     for (header, body, word) in [
         (("tickwheel-key", AMQPValue::Boolean(true)), b"key".as_slice(), "key"),
-        (("x-delay", AMQPValue::LongLongInt(TOO_FAR_MS)), b"far".as_slice(), "100 years"),
+        (("x-delay", AMQPValue::LongLongInt(TOO_FAR_MS)), b"far".as_slice(), "due"),
     ] {
         publish(&channel, exchange, header, body).await;
         let message = get(&channel, &refused).await;
