@@ -11,11 +11,11 @@ use tickwheel_push::amqp::{Amqp, AmqpDial};
 use tickwheel_push::bridge::{BridgePlan, QueueStore, Store};
 use tickwheel_push::broker::Link;
 use tickwheel_push::dispatch::Plan;
-use tickwheel_push::{Notice, Push, Target, TargetState};
+use tickwheel_push::{Push, Target, TargetState};
 use tickwheel_queue::{Backoff, ChangeQueue, Queue, QueueChange, QueueName, QueueSettings, Retry};
-use tokio::sync::mpsc::UnboundedReceiver;
 
-use super::server_store::{CallState, ServerStore};
+use super::server_store::ServerStore;
+use super::watched::Watched;
 
 /// The number of messages that are published at one time and not confirmed yet, as for a target of a server.
 const CONCURRENCY: usize = 512;
@@ -32,9 +32,9 @@ const RETRY: Retry = Retry {
 /// The place where the messages of a bridge wait, and from which the due ones go out.
 pub(crate) enum Keeper {
     /// A directory of this process, with the target in this process.
-    Here { queue: Queue, name: QueueName, push: Push, notices: UnboundedReceiver<Notice> },
+    Here { queue: Queue, name: QueueName, push: Push, store: Watched },
     /// A server. It has the target.
-    Server { client: Client, name: QueueName, calls: Arc<CallState>, store: Arc<ServerStore> },
+    Server { client: Client, name: QueueName, calls: Arc<ServerStore>, store: Watched },
 }
 
 /// The numbers of tasks in the queue of a bridge.
@@ -67,11 +67,12 @@ impl Keeper {
             let change = ChangeQueue { queue: name.clone(), change: QueueChange::Settings(settings) };
             queue.change_queue(change).await.context("failed to set the retry policy of the queue")?;
         }
-        let (push, notices) = Push::new(&queue);
+        let (push, _) = Push::new(&queue);
         let sink = Amqp::new(plan.target()?, link);
         let sending = Plan { concurrency: CONCURRENCY, timeout_ms: TIMEOUT_MS, ..Plan::default() };
         push.set(name, Target { plan: sending, kind: "amqp", ..Target::new(Arc::new(sink)) });
-        Ok(Self::Here { queue, name: name.clone(), push, notices })
+        let store = Watched::new(Arc::new(QueueStore::new(&queue, name)));
+        Ok(Self::Here { queue, name: name.clone(), push, store })
     }
 
     /// Gives the queue of a server its target, unless it has an equal one. `said` gets a sentence about the target.
@@ -117,16 +118,15 @@ impl Keeper {
                 )
             }
         };
-        let store = Arc::new(ServerStore::new(&client, name));
-        Ok((Self::Server { client, name: name.clone(), calls: store.state(), store }, said))
+        let calls = Arc::new(ServerStore::new(&client, name));
+        let store = Watched::new(Arc::<ServerStore>::clone(&calls));
+        Ok((Self::Server { client, name: name.clone(), calls, store }, said))
     }
 
     /// Returns the place for the bridge.
     pub(crate) fn store(&self) -> Arc<dyn Store> {
-        match self {
-            Self::Here { queue, name, .. } => Arc::new(QueueStore::new(queue, name)),
-            Self::Server { store, .. } => Arc::<ServerStore>::clone(store),
-        }
+        let (Self::Here { store, .. } | Self::Server { store, .. }) = self;
+        Arc::new(store.clone())
     }
 
     /// Returns the numbers of tasks; `None`: they are not known now.
@@ -154,22 +154,21 @@ impl Keeper {
     /// Returns why messages are not kept, or are not published, now; `None`: nothing is known to be wrong. The state of the target of a
     /// server is told by the server.
     pub(crate) fn trouble(&self) -> Option<String> {
-        match self {
-            Self::Here { name, push, .. } => {
-                let view = push.view(name)?;
-                let fails =
-                    matches!(view.state, TargetState::Open | TargetState::HalfOpen | TargetState::Disabled);
-                let reason = view.reason.as_deref().unwrap_or("no reason is known").to_owned();
-                fails.then(|| format!("due messages are not published: {reason}"))
-            }
-            Self::Server { calls, .. } => calls.trouble(),
-        }
+        let (Self::Here { store, .. } | Self::Server { store, .. }) = self;
+        store.trouble().or_else(|| self.trouble_of_target())
+    }
+
+    fn trouble_of_target(&self) -> Option<String> {
+        let Self::Here { name, push, .. } = self else { return None };
+        let view = push.view(name)?;
+        let fails = matches!(view.state, TargetState::Open | TargetState::HalfOpen | TargetState::Disabled);
+        let reason = view.reason.as_deref().unwrap_or("no reason is known");
+        fails.then(|| format!("due messages are not published: {reason}"))
     }
 
     /// Settles the messages on their way, and closes the directory.
     pub(crate) async fn close(self) {
-        if let Self::Here { queue, push, notices, .. } = self {
-            drop(notices);
+        if let Self::Here { queue, push, .. } = self {
             push.stop(STOP_TIMEOUT).await;
             // A panic was reported by the hook.
             let _ = tokio::task::spawn_blocking(move || queue.close()).await;

@@ -1,7 +1,6 @@
 //! [`ServerStore`]: keeps the messages of a bridge on a server, over HTTP.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tickwheel_api::{CancelOutcome, Due, PayloadBody, ProblemKind, PutBody, PutQuery, RevokeQuery};
@@ -29,30 +28,8 @@ pub(crate) struct ServerStore {
     client: Client,
     queue: QueueName,
     calls: Semaphore,
-    state: Arc<CallState>,
-}
-
-/// The calls so far, as others see them.
-#[derive(Debug, Default)]
-pub(crate) struct CallState {
-    trouble: Mutex<Option<String>>,
+    /// Puts without a key whose answer was lost.
     repeatable: AtomicU64,
-}
-
-impl CallState {
-    /// Returns why the server does not take messages now; `None`: the last call had a final answer.
-    pub(crate) fn trouble(&self) -> Option<String> {
-        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Returns the number of puts without a key whose answer was lost. Each may have made a second task.
-    pub(crate) fn repeatable(&self) -> u64 {
-        self.repeatable.load(Ordering::Relaxed)
-    }
-
-    fn set_trouble(&self, reason: Option<String>) {
-        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = reason;
-    }
 }
 
 impl ServerStore {
@@ -61,24 +38,19 @@ impl ServerStore {
             client: client.clone(),
             queue: queue.clone(),
             calls: Semaphore::new(CALLS_MAX),
-            state: Arc::default(),
+            repeatable: AtomicU64::new(0),
         }
     }
 
-    pub(crate) fn state(&self) -> Arc<CallState> {
-        Arc::clone(&self.state)
+    /// Returns the number of puts without a key whose answer was lost. Each may have made a second task.
+    pub(crate) fn repeatable(&self) -> u64 {
+        self.repeatable.load(Ordering::Relaxed)
     }
+}
 
-    fn kept(&self, answer: Result<(), ClientError>) -> Kept {
-        let kept = answer.map_or_else(|error| judged(&error), |()| Kept::Done);
-        match &kept {
-            // A worker has the task for a moment. That is no trouble.
-            Kept::NotNow { after, .. } if *after == LEASED_PAUSE => {}
-            Kept::NotNow { reason, .. } => self.state.set_trouble(Some(reason.clone())),
-            Kept::Done | Kept::Refused(_) => self.state.set_trouble(None),
-        }
-        kept
-    }
+/// Returns the meaning of an answer.
+fn kept(answer: Result<(), ClientError>) -> Kept {
+    answer.map_or_else(|error| judged(&error), |()| Kept::Done)
 }
 
 impl Store for ServerStore {
@@ -98,9 +70,9 @@ impl Store for ServerStore {
                 None => self.client.post(queue, &body).await,
             };
             if key.is_none() && answer.as_ref().is_err_and(|error| error.outcome() == Outcome::Unknown) {
-                self.state.repeatable.fetch_add(1, Ordering::Relaxed);
+                self.repeatable.fetch_add(1, Ordering::Relaxed);
             }
-            self.kept(answer.map(drop))
+            kept(answer.map(drop))
         })
     }
 
@@ -114,7 +86,7 @@ impl Store for ServerStore {
                     Kept::NotNow { reason: "a worker has the task".to_owned(), after: LEASED_PAUSE }
                 }
                 // Otherwise the message is cancelled, was not there, was published already, or was given up.
-                answer => self.kept(answer.map(drop)),
+                answer => kept(answer.map(drop)),
             }
         })
     }
