@@ -56,7 +56,7 @@ mod tests {
 
     use super::*;
 
-    /// Gives the answers that a test has laid down, the last one first.
+    /// Gives the answers of a list, the last one first.
     struct Answers(Mutex<Vec<Kept>>);
 
     impl Store for Answers {

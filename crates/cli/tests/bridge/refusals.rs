@@ -10,6 +10,7 @@ use tokio::time::sleep;
 use crate::broker::Broker;
 use crate::programs::{Program, count};
 use crate::publisher::connect;
+use crate::start::{ANY, server_at};
 
 /// 200 years (ms).
 const TOO_FAR_MS: i64 = 200 * 365 * 86_400_000;
@@ -78,7 +79,7 @@ async fn a_message_that_cannot_be_kept_is_in_the_refused_queue() {
 async fn a_message_that_a_server_refuses_is_in_the_refused_queue() {
     let Some(broker) = Broker::shared() else { return };
     let folder = tempfile::tempdir().expect("a folder");
-    let server = crate::start::server_at(&broker, folder.path());
+    let server = server_at(&broker, folder.path(), ANY);
     let options = ["--exchange", "refused.server", "--server", &server.ready, "--connection", "main"];
     refuse(&broker, "refused.server", &options).await;
 }

@@ -14,6 +14,7 @@ use crate::consumer::{bind, consume};
 use crate::ledger::Ledger;
 use crate::programs::{Program, count};
 use crate::publisher::{Load, publish};
+use crate::start::server_at;
 
 /// The messages that the bridge may have received and not acked when a program is killed.
 const PREFETCH: usize = 1_000;
@@ -42,13 +43,8 @@ impl World {
     fn start(broker: &Arc<Broker>, exchange: &str, has_server: bool) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let server = has_server.then(|| {
-            let place = broker.uri().split('@').nth(1).expect("a host").trim_end_matches("/%2f").to_owned();
-            let config = format!(
-                "[push.connections.main]\nkind = \"amqp\"\naddresses = [\"{place}\"]\nuser = \"guest\"\npassword_env = \"RABBIT_PASSWORD\"\n"
-            );
-            std::fs::write(folder.path().join("tickwheel.toml"), config).expect("a file");
             let free = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address");
-            (start_server(folder.path(), &free.to_string()), free.to_string())
+            (server_at(broker, folder.path(), &free.to_string()), free.to_string())
         });
         let bridge =
             start_bridge(broker, folder.path(), exchange, server.as_ref().map(|(_, at)| at.as_str()));
@@ -66,7 +62,7 @@ impl World {
             Victim::Server => {
                 if let Some((server, at)) = &mut self.server {
                     server.kill();
-                    *server = start_server(folder, at);
+                    *server = server_at(&self.broker, folder, at);
                 }
             }
             Victim::Broker => {
@@ -84,10 +80,6 @@ impl World {
         assert_eq!(counts.dead, 0, "messages were given up");
         counts.scheduled + counts.ready + counts.leased
     }
-}
-
-fn start_server(folder: &Path, at: &str) -> Program {
-    Program::server(&folder.join("server"), &folder.join("tickwheel.toml"), at)
 }
 
 fn start_bridge(broker: &Broker, folder: &Path, exchange: &str, server: Option<&str>) -> Program {

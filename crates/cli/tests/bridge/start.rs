@@ -9,15 +9,18 @@ use lapin::types::FieldTable;
 use crate::broker::Broker;
 use crate::programs::{Program, failed_bridge, tickwheel};
 
+/// An address with any free port.
+pub(crate) const ANY: &str = "127.0.0.1:0";
+
 /// Starts a server with the connection `main` to a broker, in a folder.
-pub(crate) fn server_at(broker: &Broker, folder: &Path) -> Program {
+pub(crate) fn server_at(broker: &Broker, folder: &Path, listen: &str) -> Program {
     let uri = broker.uri();
     let place = uri.split('@').nth(1).expect("a host").trim_end_matches("/%2f");
     let config = format!(
         "[push.connections.main]\nkind = \"amqp\"\naddresses = [\"{place}\"]\nuser = \"guest\"\npassword_env = \"RABBIT_PASSWORD\"\n"
     );
     std::fs::write(folder.join("tickwheel.toml"), config).expect("a file");
-    Program::server(&folder.join("server"), &folder.join("tickwheel.toml"), "127.0.0.1:0")
+    Program::server(&folder.join("server"), &folder.join("tickwheel.toml"), listen)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -46,7 +49,7 @@ async fn the_old_exchange_is_named_with_the_way_on() {
 fn a_server_without_the_connection_is_named() {
     let Some(broker) = Broker::shared() else { return };
     let folder = tempfile::tempdir().expect("a folder");
-    let server = server_at(&broker, folder.path());
+    let server = server_at(&broker, folder.path(), ANY);
     let options = ["--exchange", "unknown", "--server", &server.ready, "--connection", "other"];
     let output = failed_bridge(&broker, &options);
     let text = String::from_utf8_lossy(&output.stderr);
@@ -58,7 +61,7 @@ fn a_server_without_the_connection_is_named() {
 fn a_second_start_finds_all_as_it_is() {
     let Some(broker) = Broker::shared() else { return };
     let folder = tempfile::tempdir().expect("a folder");
-    let server = server_at(&broker, folder.path());
+    let server = server_at(&broker, folder.path(), ANY);
     let options =
         ["--exchange", "twice", "--type", "topic", "--server", &server.ready, "--connection", "main"];
     for said in ["has a new target", "has its target already"] {
