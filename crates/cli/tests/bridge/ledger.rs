@@ -1,5 +1,6 @@
 //! [`Ledger`]: the messages that were published, and those that arrived.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -51,10 +52,14 @@ impl Ledger {
     /// Notes that a message is about to be published.
     pub(crate) fn publish(&self, id: u64, delay: Duration) {
         let mut entries = self.entries();
-        if entries.published.contains_key(&id) {
-            entries.again.insert(id);
-        } else {
-            entries.published.insert(id, (Instant::now(), delay));
+        let entries = &mut *entries;
+        match entries.published.entry(id) {
+            Entry::Vacant(first) => {
+                first.insert((Instant::now(), delay));
+            }
+            Entry::Occupied(_) => {
+                entries.again.insert(id);
+            }
         }
     }
 
