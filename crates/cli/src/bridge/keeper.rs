@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow, bail};
 use tickwheel_api::{ContentForm, ProblemKind, TargetBody, TargetKind};
 use tickwheel_client::{Client, ClientError};
-use tickwheel_push::amqp::{Amqp, AmqpDial};
+use tickwheel_push::amqp::{AmqpDial, AmqpSink};
 use tickwheel_push::bridge::{BridgePlan, QueueStore, Store};
 use tickwheel_push::broker::Link;
 use tickwheel_push::dispatch::Plan;
@@ -68,7 +68,7 @@ impl Keeper {
             queue.change_queue(change).await.context("failed to set the retry policy of the queue")?;
         }
         let (push, _) = Push::new(&queue);
-        let sink = Amqp::new(plan.target()?, link);
+        let sink = AmqpSink::new(link, plan.target()?);
         let sending = Plan { concurrency: CONCURRENCY, timeout_ms: TIMEOUT_MS, ..Plan::default() };
         push.set(name, Target { plan: sending, kind: "amqp", ..Target::new(Arc::new(sink)) });
         let store = Watched::new(Arc::new(QueueStore::new(&queue, name)));

@@ -247,7 +247,7 @@ impl Rabbitmq {
             }
         };
         Ok(AmqpConnection {
-            addresses: vec![(endpoint.host.clone(), endpoint.port)],
+            endpoints: vec![endpoint.clone()],
             vhost: vhost.clone(),
             login: AmqpLogin::Password { user, password },
             tls,
