@@ -52,7 +52,7 @@ test('the settings of a target are told from its state, and its secrets are not 
         auth: { basic: { user: 'u', password: { set: true } } },
         enabled: false,
     };
-    const state = { queue: 'a', version: 7, state: 'open', reason: 'http 503', in_flight: 0, attempts: { acked: 1 } };
+    const state = { queue: 'a', version: 7, state: 'open', since: '2026-01-01T00:00:00.000Z', reason: 'http 503', in_flight: 0, attempts: { acked: 1 } };
     assert.deepEqual(settingsOf({ ...state, ...settings }), settings);
     assert.deepEqual(Object.values(settings).map(shownMember), [
         'webhook',

@@ -1,6 +1,8 @@
 //! [`Push`]: the targets of a queue's process, each with its runner.
 
 use std::collections::BTreeMap;
+use std::future::Future;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -61,6 +63,8 @@ struct Shared {
     targets: Mutex<BTreeMap<QueueName, Running>>,
     /// The counts of all targets of a kind, also of those that were taken away.
     kinds: Mutex<BTreeMap<&'static str, Arc<Figures>>>,
+    /// No target begins any more.
+    is_stopped: AtomicBool,
     notices: mpsc::UnboundedSender<Notice>,
 }
 
@@ -169,15 +173,20 @@ impl Push {
     pub fn new(queue: &Queue) -> (Self, mpsc::UnboundedReceiver<Notice>) {
         let (notices, receiver) = mpsc::unbounded_channel();
         let (targets, kinds) = Default::default();
-        let shared = Shared { queue: queue.clone(), targets, kinds, notices };
+        let is_stopped = AtomicBool::new(false);
+        let shared = Shared { queue: queue.clone(), targets, kinds, is_stopped, notices };
         (Self { shared: Arc::new(shared) }, receiver)
     }
 
     /// Gives a queue a target, in place of the one that it has. Messages that are under way to the old one are settled first, within its
-    /// time-out.
+    /// time-out. After [`stop`](Self::stop) a call does nothing.
     pub fn set(&self, queue: &QueueName, target: Target) {
         let Target { plan, sink, kind, paused } = target;
         let mut targets = self.shared.targets();
+        // The flag changes under the same lock.
+        if self.shared.is_stopped.load(Ordering::Relaxed) {
+            return;
+        }
         let before = targets.remove(queue).map(|running| running.stop(None));
         let old = before.as_ref().map(|(shown, _)| Arc::clone(shown));
         let of_kind = Arc::clone(self.shared.kinds().entry(kind).or_default());
@@ -218,11 +227,14 @@ impl Push {
         true
     }
 
-    /// Takes the target of a queue away, and returns when its messages under way are settled, at the latest after its time-out.
-    pub async fn remove(&self, queue: &QueueName) {
+    /// Takes the target of a queue away. The future is ready when its messages under way are settled, at the latest after its time-out; they
+    /// are settled also if the future is dropped.
+    pub fn remove(&self, queue: &QueueName) -> impl Future<Output = ()> + Send + 'static {
         let removed = self.shared.targets().remove(queue).map(|running| running.stop(None));
-        if let Some((_, runner)) = removed {
-            let _ = runner.await;
+        async move {
+            if let Some((_, runner)) = removed {
+                let _ = runner.await;
+            }
         }
     }
 
@@ -244,14 +256,16 @@ impl Push {
         self.shared.kinds().iter().map(|(kind, figures)| (*kind, Arc::clone(figures))).collect()
     }
 
-    /// Stops all targets, and returns when the messages under way are settled, at the latest after `grace` or the longest time-out of a
+    /// Stops all targets for good, and returns when the messages under way are settled, at the latest after `grace` or the longest time-out of a
     /// target. A message that is not settled by then is given back; the other side may have got it.
     pub async fn stop(&self, grace: Duration) {
         let before = Some(Instant::now() + grace);
-        let all: Vec<_> = std::mem::take(&mut *self.shared.targets())
-            .into_values()
-            .map(|running| running.stop(before))
-            .collect();
+        let all: Vec<_> = {
+            let mut targets = self.shared.targets();
+            self.shared.is_stopped.store(true, Ordering::Relaxed);
+            let all = std::mem::take(&mut *targets).into_values();
+            all.map(|running| running.stop(before)).collect()
+        };
         for (_, runner) in all {
             let _ = runner.await;
         }

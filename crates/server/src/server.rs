@@ -267,8 +267,9 @@ impl Server {
         let targets = tokio::spawn(async move { targets.stop(stop_grace).await });
         // Each listener ends within the grace. Tasks that its clients hold are given back before the queue closes.
         while open.join_next().await.is_some() {}
-        // Each target ends within the grace, too.
-        let _ = targets.await;
+        // Each target ends within the grace, too. A target that still waits for the end of the one before it is left alone: its queue
+        // closes.
+        let _ = timeout(stop_grace, targets).await;
         // The backup ends after its current piece. If the disk takes no more, the unfinished part is removed at the
         // next start.
         if timeout(stop_grace, app.backups.ended()).await.is_err() {

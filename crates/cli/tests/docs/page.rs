@@ -84,7 +84,7 @@ impl Marks {
 
 /// The text of a line that is a comment.
 fn comment(line: &str) -> Option<&str> {
-    line.strip_prefix("<!-- ")?.strip_suffix(" -->")
+    line.trim_start().strip_prefix("<!-- ")?.strip_suffix(" -->")
 }
 
 /// A fenced block.

@@ -105,7 +105,7 @@ export function patchOf(changes) {
 }
 
 /** The members of a target that are no settings. */
-const STATE = ['queue', 'version', 'state', 'reason', 'in_flight', 'attempts'];
+const STATE = ['queue', 'version', 'state', 'since', 'reason', 'in_flight', 'attempts'];
 
 /** The settings of a target, as a `PUT` takes them. @param {Record<string, any>} view */
 export const settingsOf = (view) => Object.fromEntries(Object.entries(view).filter(([name]) => !STATE.includes(name)));

@@ -18,7 +18,7 @@ use tickwheel_push::broker::LinkState;
 use tickwheel_push::webhook::new_secret;
 use tickwheel_push::{Figures, Message, Notice, Pause, Push, TargetState};
 use tickwheel_queue::{Queue, QueueChange, QueueName, QueueSettings, TargetRecord};
-use tokio::sync::{Mutex, MutexGuard, mpsc};
+use tokio::sync::{Mutex, mpsc};
 use tokio::time::timeout;
 
 use super::brokers::Named;
@@ -136,13 +136,18 @@ impl Targets {
         }
     }
 
-    /// Gives a queue a target. Returns whether it had none before, and the target.
+    /// Gives a queue a target. Returns whether it had none before, and the target. `sees_all`: the caller has no scope, so it may name the
+    /// secrets and the certificates of the server.
     pub(crate) async fn put(
         &self,
         queue: &QueueName,
         mut target: TargetBody,
         if_version: Option<u64>,
+        sees_all: bool,
     ) -> Result<(bool, TargetView), Refusal> {
+        if !sees_all {
+            secrets::refuse_named(&target)?;
+        }
         let _one_by_one = self.0.changes.lock().await;
         let before = self.find(queue).await?;
         check_version(before.as_ref(), if_version)?;
@@ -172,20 +177,23 @@ impl Targets {
         let found = self.found(queue).await?;
         check_version(Some(&found), if_version)?;
         self.change(queue, None).await?;
-        self.forget(queue, one_by_one).await;
+        let settled = self.0.push.remove(queue);
+        drop(one_by_one);
+        settled.await;
         Ok(())
     }
 
-    /// Ends the target of a queue that is deleted, and with it was its target.
-    pub(crate) async fn queue_deleted(&self, queue: &QueueName) {
-        let one_by_one = self.0.changes.lock().await;
-        self.forget(queue, one_by_one).await;
-    }
-
-    async fn forget(&self, queue: &QueueName, one_by_one: MutexGuard<'_, ()>) {
-        let removed = self.0.push.remove(queue);
-        drop(one_by_one);
-        removed.await;
+    /// Deletes a queue by this call, and ends its target, which was deleted with it. Does not wait for messages under way.
+    pub(crate) async fn delete_queue<E>(
+        &self,
+        queue: &QueueName,
+        deleted: impl Future<Output = Result<(), E>>,
+    ) -> Result<(), E> {
+        // No other change may bring the target back.
+        let _one_by_one = self.0.changes.lock().await;
+        deleted.await?;
+        drop(self.0.push.remove(queue));
+        Ok(())
     }
 
     /// Pauses the target of a queue.

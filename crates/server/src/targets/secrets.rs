@@ -43,7 +43,16 @@ pub(super) fn take(
         }
         taken.take(&path, true, &mut signing.secret)?;
     }
+    let is_same_place = before.is_some_and(|before| is_same_place(&before.target, target));
     if let Some(auth) = &mut target.auth {
+        let secrets = auth.bearer.iter().chain(auth.basic.as_ref().map(|basic| &basic.password));
+        if !is_same_place && secrets.into_iter().any(|secret| matches!(secret, SecretBody::Set { .. })) {
+            // Who may change the target may not know the secret, and could have it sent to a place of their own.
+            let hint = "write the secret itself, or change the place with the secret";
+            let what =
+                "keeps a secret for another place, or in another form, than the one that it was given for";
+            return Err(BadRequest::member("auth", what, hint).into());
+        }
         if let Some(bearer) = &mut auth.bearer {
             taken.take("auth.bearer", false, bearer)?;
         }
@@ -52,6 +61,35 @@ pub(super) fn take(
         }
     }
     Ok(taken.sealed)
+}
+
+/// Refuses a target that names secrets or certificates of the server.
+///
+/// # Errors
+/// 400: the target names one. The answer does not say whether it exists.
+pub(super) fn refuse_named(target: &TargetBody) -> Result<(), Refusal> {
+    let auth = target.auth.iter();
+    let auth =
+        auth.flat_map(|auth| auth.bearer.iter().chain(auth.basic.as_ref().map(|basic| &basic.password)));
+    let mut secrets = target.signing.iter().map(|signing| &signing.secret).chain(auth);
+    let has_certificate = target.tls.as_ref().is_some_and(|tls| tls.client_cert.is_some());
+    if !has_certificate && !secrets.any(|secret| matches!(secret, SecretBody::Name(_))) {
+        return Ok(());
+    }
+    let what = "names a secret or a certificate of the server, and the token has a scope";
+    Err(BadRequest::body(what, "write the secret itself, or use a token without a scope").into())
+}
+
+/// Whether two targets send their `authorization` to the same place, over TLS with the same authorities, and in the same form.
+fn is_same_place(before: &TargetBody, now: &TargetBody) -> bool {
+    let origin = |target: &TargetBody| -> Option<String> {
+        let (scheme, rest) = target.url.as_deref()?.split_once("://")?;
+        let host = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+        Some(format!("{scheme}://{host}").to_ascii_lowercase())
+    };
+    let ca = |target: &TargetBody| target.tls.as_ref().and_then(|tls| tls.ca.clone());
+    let is_bearer = |target: &TargetBody| target.auth.as_ref().map(|auth| auth.bearer.is_some());
+    origin(before) == origin(now) && ca(before) == ca(now) && is_bearer(before) == is_bearer(now)
 }
 
 struct Taken<'t> {

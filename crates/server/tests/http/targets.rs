@@ -205,6 +205,9 @@ fn secrets_are_stored_under_a_key_and_never_shown() {
     let view = served.expect(200, "GET", TARGET, "");
     assert_eq!(view["state"], "disabled");
     assert!(view["reason"].as_str().is_some_and(|why| why.contains("--secret-key-file")), "{view}");
+    let elsewhere =
+        json!({ "kind": "webhook", "url": "https://evil.example/", "auth": { "bearer": { "set": true } } });
+    served.call("PUT", TARGET, &elsewhere.to_string()).assert_problem(400, "bad-request", "another place");
     served.call("POST", &format!("{TARGET}/resume"), "").assert_problem(
         409,
         "no-secret-key",
@@ -288,17 +291,23 @@ fn the_order_of_groups_needs_one_task_of_a_group_in_flight() {
 #[test]
 fn only_an_admin_changes_a_target_and_a_scope_hides_others() {
     let receiver = Receiver::start(&[]);
-    let tokens = Tokens::parse("boss\nreader rights=read scope=close").expect("tokens");
+    let tokens = "boss\nreader rights=read scope=close\nlocal rights=admin,read scope=close";
+    let tokens = Tokens::parse(tokens).expect("tokens");
     let config = Config { tokens, push: open(&receiver), ..on_any_port(Store::Memory) };
     let served = Served::start(config).expect("started");
     let call = |token: &str, method: &str, path: &str, body: &str| {
         served.call_with(method, path, &[("authorization", &format!("Bearer {token}"))], body)
     };
-    let target = webhook(&receiver, json!({}));
+    let named = webhook(&receiver, json!({ "auth": { "bearer": { "name": "orders" } } }));
+    call("local", "PUT", TARGET, &named).assert_problem(400, "bad-request", "the token has a scope");
+    let target = webhook(&receiver, json!({ "headers": { "x-key": "hidden" } }));
     for queue in ["close", "other"] {
         assert_eq!(call("boss", "PUT", &format!("/v1/queues/{queue}/target"), &target).status, 201);
     }
-    assert_eq!(call("reader", "GET", TARGET, "").status, 200);
+    let seen = call("reader", "GET", TARGET, "");
+    assert_eq!(seen.status, 200);
+    assert!(!seen.text().contains("hidden") && !seen.text().contains("?k="), "{}", seen.text());
+    assert_eq!(call("local", "GET", TARGET, "").json()["headers"]["x-key"], "hidden");
     let all = call("reader", "GET", "/v1/targets", "").json();
     assert_eq!(all["targets"].as_array().map(Vec::len), Some(1), "{all}");
     for (method, path) in [

@@ -153,9 +153,11 @@ async fn patch(mut call: Call) -> Result<Response, Refusal> {
 async fn delete(call: Call) -> Result<Response, Refusal> {
     let queue = call.queue();
     let _one_by_one = call.app().settings.lock().await;
-    let deleted = call.caller.change_queue(settings::change(queue, QueueChange::Delete))?.await;
-    deleted.map_err(|error| settings::change_refused(&error, queue))?;
-    call.app().targets.queue_deleted(queue).await;
+    let deleted = async {
+        let deleted = call.caller.change_queue(settings::change(queue, QueueChange::Delete))?.await;
+        Ok::<_, Refusal>(deleted.map_err(|error| settings::change_refused(&error, queue))?)
+    };
+    call.app().targets.delete_queue(queue, deleted).await?;
     Ok(answer::json(StatusCode::OK, &DeleteQueueAnswer { result: QueueGone::Deleted }))
 }
 

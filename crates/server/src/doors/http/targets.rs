@@ -1,17 +1,21 @@
 //! `/v1/targets`, and `/v1/queues/{q}/target` with `pause`, `resume`, `rotate`, `test` and `attempts`.
 
+use std::sync::Arc;
+
 use axum::http::StatusCode;
 use axum::response::Response;
 use tickwheel_api::{
-    AttemptsBody, AttemptsQuery, DeleteTargetAnswer, RotateBody, TargetBody, TargetGone, TargetView,
+    AttemptsBody, AttemptsQuery, DeleteTargetAnswer, Problem, RotateBody, TargetBody, TargetGone, TargetView,
     TargetsBody, no_body, no_query,
 };
-use tickwheel_queue::Seq;
+use tickwheel_queue::{QueueName, Seq};
 
 use crate::access::refusal::Refusal;
+use crate::access::tokens::Right;
 use crate::doors::http::answer;
 use crate::doors::http::call::Call;
 use crate::doors::http::routes::handlers;
+use crate::service::app::App;
 
 handlers! {
     PutTarget => put,
@@ -29,40 +33,54 @@ handlers! {
 async fn put(mut call: Call) -> Result<Response, Refusal> {
     let version = call.version()?.map(|Seq(version)| version);
     let target = call.read(TargetBody::parse).await?;
-    // A target with the order `group` changes the settings of its queue.
-    let _one_by_one = call.app().settings.lock().await;
-    let (created, view) = call.app().targets.put(call.queue(), target, version).await?;
+    let sees_all = call.caller.grant().is_unscoped();
+    let (created, view) = whole(&call, move |app, queue| async move {
+        // A target with the order `group` changes the settings of its queue.
+        let _one_by_one = app.settings.lock().await;
+        app.targets.put(&queue, target, version, sees_all).await
+    })
+    .await?;
     Ok(show(if created { StatusCode::CREATED } else { StatusCode::OK }, &view))
 }
 
-/// `GET`: the target and its state.
+/// `GET`: the target and its state. The query of a URL and the values of headers may have secrets, so they are for admins only.
 async fn get(call: Call) -> Result<Response, Refusal> {
-    Ok(show(StatusCode::OK, &call.app().targets.get(call.queue()).await?))
+    let mut view = call.app().targets.get(call.queue()).await?;
+    if !call.caller.grant().allows(Right::Admin) {
+        if let Some((place, _)) = view.target.url.as_deref().and_then(|url| url.split_once('?')) {
+            view.target.url = Some(format!("{place}?..."));
+        }
+        view.target.headers.values_mut().for_each(|value| *value = "...".to_owned());
+    }
+    Ok(show(StatusCode::OK, &view))
 }
 
 /// `DELETE`: the queue has no target any more. Messages under way are settled before the answer.
 async fn delete(call: Call) -> Result<Response, Refusal> {
     let version = call.version()?.map(|Seq(version)| version);
-    call.app().targets.delete(call.queue(), version).await?;
+    whole(&call, move |app, queue| async move { app.targets.delete(&queue, version).await }).await?;
     Ok(answer::json(StatusCode::OK, &DeleteTargetAnswer { result: TargetGone::Deleted }))
 }
 
 /// `POST pause`: nothing more is sent.
 async fn pause(mut call: Call) -> Result<Response, Refusal> {
     call.read(no_body).await?;
-    Ok(show(StatusCode::OK, &call.app().targets.pause(call.queue()).await?))
+    let view = whole(&call, |app, queue| async move { app.targets.pause(&queue).await }).await?;
+    Ok(show(StatusCode::OK, &view))
 }
 
 /// `POST resume`: ends a pause, and enables a target that was disabled.
 async fn resume(mut call: Call) -> Result<Response, Refusal> {
     call.read(no_body).await?;
-    Ok(show(StatusCode::OK, &call.app().targets.resume(call.queue()).await?))
+    let view = whole(&call, |app, queue| async move { app.targets.resume(&queue).await }).await?;
+    Ok(show(StatusCode::OK, &view))
 }
 
 /// `POST rotate`: makes a new secret and shows it once.
 async fn rotate(mut call: Call) -> Result<Response, Refusal> {
     let body = call.read(RotateBody::parse).await?;
-    let (version, rotated) = call.app().targets.rotate(call.queue(), body).await?;
+    let rotated = whole(&call, move |app, queue| async move { app.targets.rotate(&queue, body).await });
+    let (version, rotated) = rotated.await?;
     Ok(answer::versioned(StatusCode::OK, Seq(version), &rotated))
 }
 
@@ -87,6 +105,25 @@ async fn all(call: Call) -> Result<Response, Refusal> {
     let sees_all = caller.grant().is_unscoped();
     let connections = if sees_all { caller.app.targets.connections() } else { Vec::new() };
     Ok(answer::json_in_pieces(StatusCode::OK, &TargetsBody { targets, connections }))
+}
+
+/// Makes a change to its end, also if the caller leaves meanwhile: what the store has and what runs must be the same.
+fn whole<T, C, F>(call: &Call, change: C) -> impl Future<Output = Result<T, Refusal>> + Send + use<T, C, F>
+where
+    T: Send + 'static,
+    C: FnOnce(Arc<App>, QueueName) -> F,
+    F: Future<Output = Result<T, Refusal>> + Send + 'static,
+{
+    let changed = tokio::spawn(change(Arc::clone(call.app()), call.queue().clone()));
+    async move {
+        match changed.await {
+            Ok(changed) => changed,
+            Err(failed) => match failed.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                Err(_) => Err(Problem::stopping().into()),
+            },
+        }
+    }
 }
 
 fn show(status: StatusCode, view: &TargetView) -> Response {
