@@ -329,9 +329,14 @@ async fn a_message_that_cannot_be_kept_now_waits() {
 const MESSAGES: usize = 2_000;
 const DELAY_MS_MAX: u64 = 3_000;
 
-/// Delays of 0 to 3 s, while the broker stops and starts, and the bridge crashes and starts again from its directory.
+/// Delays of 0 to 3 s, while the broker stops and starts, and the bridge crashes and starts again from its directory. The test takes minutes
+/// on a busy machine, so it runs with `TICKWHEEL_LONG=1` only; `scripts/bridge` has more messages and kills of all three.
 #[tokio::test(flavor = "multi_thread")]
 async fn no_message_is_lost_or_early_while_broker_and_bridge_fail() {
+    if std::env::var_os("TICKWHEEL_LONG").is_none_or(|value| value != "1") {
+        eprintln!("SKIPPED: set TICKWHEEL_LONG=1");
+        return;
+    }
     let Some(broker) = Broker::start() else { return };
     let folder = tempfile::tempdir().expect("a folder");
     let plan = plan("storm");
