@@ -19,6 +19,7 @@ LIMITS_MS = {
     "wait": (0, 60),  # The server takes 60 s, and a run would wait for them.
     "for": (1, YEAR_MS),
     "keep": (0, YEAR_MS),
+    "overlap": (0, 30 * UNITS_MS["d"]),  # Of a rotation. The overlap of a schedule is a word, which counts as 0 here.
     "bucket": (1_000, 100 * YEAR_MS),
     "every": (100, 100 * YEAR_MS),
     "fixed_delay": (100, 100 * YEAR_MS),

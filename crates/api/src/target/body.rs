@@ -81,9 +81,9 @@ body! {
         /// `beanstalk`: the priority of the jobs. Default: 1024.
         pri: Option<u32> = nullable(number(0, 4_294_967_295));
         /// `beanstalk`: the time for which a job is reserved, in whole seconds. Default: 60 s.
-        ttr_ms as "ttr": Option<u64> = nullable(duration().within(1_000, 86_400_000));
+        ttr_ms as "ttr": Option<u64> = nullable(duration().within(1_000, 86_400_000).like("60s"));
         /// The time for one attempt, 1 s to 5 min. Default: 15 s for a webhook, 10 s for a broker.
-        timeout_ms as "timeout": Option<u64> = nullable(duration().within(TARGET_TIMEOUT_MS_MIN, TARGET_TIMEOUT_MS_MAX));
+        timeout_ms as "timeout": Option<u64> = nullable(duration().within(TARGET_TIMEOUT_MS_MIN, TARGET_TIMEOUT_MS_MAX).like("15s"));
         /// Maximum number of messages that are under way at one time. Default: 8 for a webhook, 512 for a broker.
         concurrency: Option<u64> = nullable(number(1, TARGET_CONCURRENCY_MAX));
         /// The order of the messages. Default: `none`.

@@ -89,9 +89,9 @@ body! {
         /// Number of failures in a row after which the breaker opens. Default: 10.
         failures: u32 = or(10, number(1, 10_000));
         /// How long the breaker is open the first time, 10 ms to 1 h. Default: 1 s.
-        open_ms as "open": u64 = or(1_000, duration().within(10, 3_600_000));
+        open_ms as "open": u64 = or(1_000, duration().within(10, 3_600_000).like("1s"));
         /// The longest time for which the breaker is open, up to 24 h. The time doubles with each probe that fails. Default: 60 s, or `open` if that is longer.
-        open_max_ms as "open_max": Option<u64> = nullable(duration().within(10, 86_400_000));
+        open_max_ms as "open_max": Option<u64> = nullable(duration().within(10, 86_400_000).like("60s"));
     }
     example: r#"{"failures": 10, "open": "1s", "open_max": "60s"}"#;
     check: |breaker: &Self, _| breaker.check();

@@ -158,7 +158,7 @@ body! {
     #[derive(Copy)]
     pub struct RotateBody: request "Rotate" {
         /// The time for which the secrets of before sign, too, up to 30 days. Default: 24 h.
-        overlap_ms as "overlap": u64 = or(OVERLAP_MS_DEFAULT, duration().within(0, OVERLAP_MS_MAX));
+        overlap_ms as "overlap": u64 = or(OVERLAP_MS_DEFAULT, duration().within(0, OVERLAP_MS_MAX).like("24h"));
     }
 }
 
