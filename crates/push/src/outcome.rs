@@ -1,5 +1,6 @@
 //! [`Outcome`]: how the attempt to send one message ended, and what becomes of its task.
 
+use std::fmt::Display;
 use std::sync::Arc;
 
 use tickwheel_queue::Undeliverable;
@@ -55,6 +56,16 @@ impl Outcome {
     /// Returns a failure of the target with this reason.
     pub fn target_failed(reason: impl Into<Arc<str>>) -> Self {
         Self::TargetFailed { reason: reason.into(), open_ms: None }
+    }
+
+    /// Returns the outcome of a message that the target will never take.
+    pub fn undeliverable(why: Undeliverable, reason: impl Into<Arc<str>>) -> Self {
+        Self::Undeliverable { why, reason: reason.into() }
+    }
+
+    /// Returns the outcome of a message that does not go into the templates of its target.
+    pub(crate) fn unfillable(why: impl Display) -> Self {
+        Self::undeliverable(Undeliverable::Template, why.to_string())
     }
 
     /// Returns the reason of a failure; `None`: the message was delivered.

@@ -1,7 +1,7 @@
 //! [`Publisher`]: a channel on which many messages are under way at one time.
 //!
 //! Ground rules. One task publishes all messages of a channel, so that the client crate and the broker number them alike. The same task polls
-//! all confirms: a return may come with the confirm of another message (see [`Returned`]), so a confirm counts only after all confirms that
+//! all confirms: a return may come with the confirm of another message (see [`Look`]), so a confirm counts only after all confirms that
 //! were there before it have been seen. A message that its sender has given up stays in the list until the broker confirms it, for the same
 //! reason.
 
@@ -16,7 +16,7 @@ use lapin::{BasicProperties, Channel, Confirmation, Connection, Error, ErrorKind
 use tokio::sync::{mpsc, oneshot};
 
 use super::connection::text_of;
-use super::returned::{Look, Returned};
+use super::look::{Look, Match};
 
 /// At most this many messages wait for a confirm. A broker that leaves more behind has lost its mind or its majority, and a new channel
 /// costs nothing: the messages are sent again.
@@ -67,7 +67,7 @@ impl Publisher {
         let channel = connection.create_channel().await?;
         channel.confirm_select(ConfirmSelectOptions::default()).await?;
         let (jobs, receiver) = mpsc::unbounded_channel();
-        let mut line = Line { channel: channel.clone(), waiting: Vec::new(), returned: Returned::default() };
+        let mut line = Line { channel: channel.clone(), waiting: Vec::new() };
         tokio::spawn(async move {
             let mut receiver = receiver;
             poll_fn(|context| line.poll(&mut receiver, context)).await;
@@ -97,13 +97,15 @@ type Answer = Result<Confirmation, Error>;
 struct Line {
     channel: Channel,
     waiting: Vec<Waiting>,
-    returned: Returned,
 }
 
 struct Waiting {
     confirm: Pin<Box<dyn Future<Output = Answer> + Send>>,
     answer: Option<Answer>,
+    /// The look of a message that the broker returns if no queue takes it.
     look: Option<Look>,
+    /// Why the message was returned, or may have been returned.
+    returned: Option<String>,
     body_bytes: usize,
     done: Option<oneshot::Sender<Confirmed>>,
 }
@@ -138,25 +140,28 @@ impl Line {
     /// Polls all messages once. Returns whether there was an answer.
     fn poll_all(&mut self, context: &mut Context<'_>) -> bool {
         let mut is_answered = false;
+        let mut returns = Vec::new();
         for waiting in self.waiting.iter_mut().filter(|waiting| waiting.answer.is_none()) {
             if let Poll::Ready(answer) = waiting.confirm.as_mut().poll(context) {
                 if let Ok(Confirmation::Ack(Some(message)) | Confirmation::Nack(Some(message))) = &answer {
-                    self.returned.add(message);
+                    let look = Look::of(message.routing_key.as_str(), &message.properties, &message.data);
+                    returns.push((look, format!("returned: {} {}", message.reply_code, message.reply_text)));
                 }
                 waiting.answer = Some(answer);
                 is_answered = true;
             }
+        }
+        for (look, reason) in returns {
+            mark_returned(&mut self.waiting, look, &reason);
         }
         is_answered
     }
 
     fn settle(&mut self) {
         let is_alone = self.waiting.len() == 1;
-        let returned = &mut self.returned;
         self.waiting.retain_mut(|waiting| {
             let Some(answer) = waiting.answer.take() else { return true };
-            let reason = waiting.look.and_then(|look| returned.take(look));
-            let confirmed = match (answer, reason) {
+            let confirmed = match (answer, waiting.returned.take()) {
                 (Ok(Confirmation::Nack(_)), _) => Confirmed::Refused,
                 (Ok(_), Some(reason)) => Confirmed::Returned(reason),
                 (Ok(_), None) => Confirmed::Taken,
@@ -168,6 +173,25 @@ impl Line {
             }
             false
         });
+    }
+}
+
+/// Marks the message that was returned. It is still in the list, because the broker returns a message before it confirms it.
+///
+/// The broker may have changed the message on its way. Then each message that it could have been is marked. At worst, one that a queue has
+/// taken is sent again; and none that no queue has taken counts as delivered.
+fn mark_returned(waiting: &mut [Waiting], returned: Look, reason: &str) {
+    for least in [Match::Whole, Match::Near, Match::None] {
+        let mut could_be = waiting.iter_mut().filter(|waiting| {
+            waiting.returned.is_none() && waiting.look.is_some_and(|look| look.matches(returned) >= least)
+        });
+        let Some(first) = could_be.next() else { continue };
+        first.returned = Some(reason.to_owned());
+        // Messages that look the same as a whole go the same way, so that one stands for the other.
+        if least != Match::Whole {
+            could_be.for_each(|waiting| waiting.returned = Some(reason.to_owned()));
+        }
+        return;
     }
 }
 
@@ -183,7 +207,7 @@ fn waiting(channel: &Channel, job: Job) -> Waiting {
         drop(body);
         confirm.await
     };
-    Waiting { confirm: Box::pin(confirm), answer: None, look, body_bytes, done: Some(done) }
+    Waiting { confirm: Box::pin(confirm), answer: None, look, returned: None, body_bytes, done: Some(done) }
 }
 
 /// Decides whose fault it is that the channel ended. The broker does not name the message.
@@ -202,5 +226,49 @@ fn blame(error: &Error, body_bytes: usize, is_alone: bool) -> Confirmed {
         // by one.
         PRECONDITION_FAILED if is_alone => Confirmed::Blamed(reason),
         _ => Confirmed::Lost(reason),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn look(routing_key: &str, priority: u8, body: &[u8]) -> Look {
+        Look::of(routing_key, &BasicProperties::default().with_priority(priority), body)
+    }
+
+    /// Messages that wait: their routing keys, priorities and bodies. `None` is one that the broker does not return.
+    fn waiting(looks: &[Option<(&str, u8, &[u8])>]) -> Vec<Waiting> {
+        let one = |look: &Option<(&str, u8, &[u8])>| Waiting {
+            confirm: Box::pin(std::future::pending()),
+            answer: None,
+            look: look.map(|(routing_key, priority, body)| self::look(routing_key, priority, body)),
+            returned: None,
+            body_bytes: 0,
+            done: None,
+        };
+        looks.iter().map(one).collect()
+    }
+
+    fn marked(waiting: &[Waiting]) -> Vec<usize> {
+        (0..waiting.len()).filter(|at| waiting[*at].returned.is_some()).collect()
+    }
+
+    #[test]
+    fn a_return_marks_the_message_that_looks_the_same() {
+        let mut waiting = waiting(&[None, Some(("a", 0, b"x")), Some(("a", 1, b"x")), Some(("a", 1, b"x"))]);
+        mark_returned(&mut waiting, look("a", 1, b"x"), "first");
+        assert_eq!(marked(&waiting), [2]);
+        mark_returned(&mut waiting, look("a", 1, b"x"), "second");
+        assert_eq!(marked(&waiting), [2, 3]);
+    }
+
+    #[test]
+    fn a_return_that_the_broker_changed_marks_all_that_it_may_have_been() {
+        let mut waiting = waiting(&[None, Some(("a", 0, b"x")), Some(("a", 1, b"x")), Some(("b", 0, b"x"))]);
+        mark_returned(&mut waiting, look("a", 9, b"x"), "changed headers");
+        assert_eq!(marked(&waiting), [1, 2]);
+        mark_returned(&mut waiting, look("a", 9, b"changed"), "changed body");
+        assert_eq!(marked(&waiting), [1, 2, 3], "one without `mandatory` is never returned");
     }
 }

@@ -4,20 +4,17 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use lapin::auth::AuthProvider;
 use lapin::tcp::AsyncTcpStream;
 use lapin::uri::{AMQPAuthority, AMQPQueryString, AMQPScheme, AMQPUri, AMQPUserInfo, SASLMechanism};
 use lapin::{Connection, ConnectionProperties, Error, ErrorKind};
-use tokio::time::timeout;
 use tokio_rustls::rustls::ClientConfig;
 
 use super::stream::{self, kit};
-use crate::broker::{Dial, Dialing, Endpoint};
+use crate::broker::{Dial, Dialing, Endpoint, first_open};
+use crate::text::in_one_line;
 
-/// The time in which one address must answer, if there are several.
-const ADDRESS_TIMEOUT: Duration = Duration::from_secs(4);
 /// The broker and the client tell each other this often that they are there (s). A side that is silent for twice the time is gone.
 const HEARTBEAT_S: u16 = 20;
 
@@ -88,29 +85,15 @@ impl AmqpDial {
     }
 
     async fn open(&self) -> Result<Connection, String> {
-        let mut reasons = Vec::new();
-        for endpoint in &self.plan.endpoints {
-            let opened = async {
-                let stream = endpoint.connect(self.plan.tls.as_ref()).await?;
-                let (stream, end) = stream::Connection::new(stream);
-                let connection =
-                    self.greet(endpoint, stream).await.map_err(|why| format!("{endpoint}: {why}"))?;
-                end.keep();
-                Ok(connection)
-            };
-            let opened: Result<Connection, String> = if self.plan.endpoints.len() == 1 {
-                opened.await
-            } else {
-                timeout(ADDRESS_TIMEOUT, opened).await.unwrap_or_else(|_| {
-                    Err(format!("{endpoint}: no answer within {} s", ADDRESS_TIMEOUT.as_secs()))
-                })
-            };
-            match opened {
-                Ok(connection) => return Ok(connection),
-                Err(reason) => reasons.push(reason),
-            }
-        }
-        Err(reasons.join("; "))
+        first_open(&self.plan.endpoints, async |endpoint| {
+            let stream = endpoint.connect(self.plan.tls.as_ref()).await?;
+            let (stream, end) = stream::Connection::new(stream);
+            let connection =
+                self.greet(endpoint, stream).await.map_err(|why| format!("{endpoint}: {why}"))?;
+            end.keep();
+            Ok(connection)
+        })
+        .await
     }
 
     /// Opens the connection of AMQP over a stream.
@@ -169,15 +152,19 @@ impl Dial for AmqpDial {
 
 /// Returns an error for operators: the words of the broker, if they are from the broker.
 pub(crate) fn text_of(error: &Error) -> String {
-    match error.kind() {
+    in_one_line(&match error.kind() {
         ErrorKind::ProtocolError(error) => format!("{} {}", error.get_id(), error.get_message()),
         ErrorKind::IOError(error) => error.to_string(),
         _ => error.to_string(),
-    }
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use tokio::time::timeout;
+
     use super::*;
 
     #[test]

@@ -3,7 +3,7 @@
 //! - `plan`: the settings of a target.
 //! - `sender`: the sink.
 //! - `connection`, `stream`: a connection that several targets share.
-//! - `channel`, `returned`: many messages under way on one channel, and which of them the broker returned.
+//! - `channel`, `look`: many messages under way on one channel, and which of them the broker returned.
 //! - `packed`, `cbor`: a message of AMQP as the payload of a task.
 //! - `delay`: the header `x-delay`.
 
@@ -11,10 +11,10 @@ mod cbor;
 mod channel;
 mod connection;
 mod delay;
+mod look;
 mod packed;
 mod plan;
 mod properties;
-mod returned;
 mod sender;
 mod stream;
 

@@ -14,7 +14,7 @@ use super::delay::negated;
 use super::packed::{CONTENT_TYPE_PACKED, Packed};
 use super::plan::{AmqpContent, AmqpPlan};
 use super::properties::{encoded, published_by, table_of, with_headers};
-use crate::broker::Link;
+use crate::broker::{Link, Live};
 use crate::message::Message;
 use crate::outcome::Outcome;
 use crate::sink::{Attempt, Sink};
@@ -29,7 +29,8 @@ const FRAME_SPARE_BYTES: usize = 8 + 12;
 /// | confirms the message, and did not return it | delivered |
 /// | returns the message, because no queue takes it | failure of the task |
 /// | refuses the message (`basic.nack`) | failure of the task |
-/// | confirms nothing in time | failure of the task |
+/// | confirms nothing in time, but a message that was sent later | failure of the task |
+/// | confirms nothing in time | failure of the target |
 /// | takes nothing now, because its memory or disk is full | failure of the target |
 /// | closes the channel, because there is no such exchange or no right to it | failure of the target |
 /// | closes the channel on which the message was alone | failure of the task |
@@ -43,7 +44,7 @@ pub struct AmqpSink {
 
 /// A channel with its connection.
 struct Open {
-    connection: Arc<Connection>,
+    connection: Arc<Live<Connection>>,
     publisher: Arc<Publisher>,
 }
 
@@ -64,27 +65,31 @@ impl AmqpSink {
             return Err(blocked());
         }
         let publication = self.publication(message, &connection)?;
-        match timeout_at(deadline, publisher.publish(publication)).await {
-            Ok(Confirmed::Taken) => Ok(()),
-            Ok(Confirmed::Returned(reason)) => Err(Outcome::task_failed(reason)),
-            Ok(Confirmed::Refused) => {
-                Err(Outcome::task_failed("the broker refused the message (basic.nack)"))
+        let number = connection.number();
+        let Ok(confirmed) = timeout_at(deadline, publisher.publish(publication)).await else {
+            return Err(match connection.status() {
+                status if status.blocked() => blocked(),
+                status if !status.connected() => {
+                    Outcome::target_failed("the connection was lost before the confirm")
+                }
+                _ => connection.silence(number, &format!("no confirm within {seconds} s")),
+            });
+        };
+        match confirmed {
+            Confirmed::Taken => {
+                connection.confirmed(number);
+                Ok(())
             }
-            Ok(Confirmed::Blamed(reason)) => Err(Outcome::task_failed(reason)),
-            Ok(Confirmed::TooLarge(reason)) => {
-                Err(Outcome::Undeliverable { why: Undeliverable::TooLarge, reason: reason.into() })
-            }
-            Ok(Confirmed::Lost(reason)) => Err(Outcome::target_failed(reason)),
-            Err(_) if connection.status().blocked() => Err(blocked()),
-            Err(_) if !connection.status().connected() => {
-                Err(Outcome::target_failed("the connection was lost before the confirm"))
-            }
-            Err(_) => Err(Outcome::task_failed(format!("no confirm within {seconds} s"))),
+            Confirmed::Returned(reason) => Err(Outcome::task_failed(reason)),
+            Confirmed::Refused => Err(Outcome::task_failed("the broker refused the message (basic.nack)")),
+            Confirmed::Blamed(reason) => Err(Outcome::task_failed(reason)),
+            Confirmed::TooLarge(reason) => Err(Outcome::undeliverable(Undeliverable::TooLarge, reason)),
+            Confirmed::Lost(reason) => Err(Outcome::target_failed(reason)),
         }
     }
 
     /// Returns the open channel, and opens one first if there is none.
-    async fn channel(&self) -> Result<(Arc<Connection>, Arc<Publisher>), Outcome> {
+    async fn channel(&self) -> Result<(Arc<Live<Connection>>, Arc<Publisher>), Outcome> {
         let connection = self.link.live().await?;
         // Held while a channel is opened. A confirm is waited for without it.
         let mut open = self.open.lock().await;
@@ -121,10 +126,7 @@ impl AmqpSink {
             }
             AmqpContent::Unpacked => {
                 let (payload, content_type) = message.payload();
-                let refused = |reason: String| Outcome::Undeliverable {
-                    why: Undeliverable::Refused,
-                    reason: reason.into(),
-                };
+                let refused = |reason: String| Outcome::undeliverable(Undeliverable::Refused, reason);
                 if content_type != CONTENT_TYPE_PACKED {
                     return Err(refused(format!(
                         "the payload is of the type `{content_type}`, not `{CONTENT_TYPE_PACKED}`"
@@ -140,11 +142,8 @@ impl AmqpSink {
         let header_bytes = encoded(&publication.properties).len() + FRAME_SPARE_BYTES;
         let frame_bytes_max = connection.configuration().frame_max() as usize;
         if header_bytes > frame_bytes_max {
-            return Err(Outcome::Undeliverable {
-                why: Undeliverable::TooLarge,
-                reason: format!("the headers have {header_bytes} bytes; the broker takes {frame_bytes_max}")
-                    .into(),
-            });
+            let reason = format!("the headers have {header_bytes} bytes; the broker takes {frame_bytes_max}");
+            return Err(Outcome::undeliverable(Undeliverable::TooLarge, reason));
         }
         Ok(publication)
     }
@@ -176,8 +175,5 @@ fn blocked() -> Outcome {
 }
 
 fn short(noun: &str, text: String) -> Result<ShortString, Outcome> {
-    ShortString::try_new(text).map_err(|error| Outcome::Undeliverable {
-        why: Undeliverable::Template,
-        reason: format!("template: the {noun}: {error}").into(),
-    })
+    ShortString::try_new(text).map_err(|error| Outcome::unfillable(format!("template: the {noun}: {error}")))
 }

@@ -3,9 +3,7 @@
 use tickwheel_queue::Undeliverable;
 
 use crate::outcome::Outcome;
-
-/// At most this much of an answer stands in a reason (characters).
-const REASON_CHARS: usize = 200;
+use crate::text::in_one_line;
 
 /// Returns the meaning of an answer, which is a line without its end; `None`: the line is no answer to `put`.
 ///
@@ -22,8 +20,8 @@ pub(super) fn judge(line: &str) -> Option<Outcome> {
         "INSERTED" => Outcome::Delivered,
         "BURIED" => Outcome::task_failed("BURIED: the server had no memory to make the job ready"),
         "JOB_TOO_BIG" => {
-            let reason = "JOB_TOO_BIG: the server takes no job of this size".into();
-            Outcome::Undeliverable { why: Undeliverable::TooLarge, reason }
+            let reason = "JOB_TOO_BIG: the server takes no job of this size";
+            Outcome::undeliverable(Undeliverable::TooLarge, reason)
         }
         "DRAINING" => Outcome::target_failed("DRAINING: the server takes no new jobs"),
         "OUT_OF_MEMORY" => Outcome::target_failed("OUT_OF_MEMORY"),
@@ -34,8 +32,7 @@ pub(super) fn judge(line: &str) -> Option<Outcome> {
 
 /// Returns the outcome of a message whose answer is no answer to its command. The connection cannot be used any more.
 pub(super) fn wrong(line: &str) -> Outcome {
-    let shown: String =
-        line.chars().map(|c| if c.is_control() { ' ' } else { c }).take(REASON_CHARS).collect();
+    let shown = in_one_line(line);
     Outcome::task_failed(format!("the server answered `{shown}`, which is no answer to `put`"))
 }
 

@@ -1,7 +1,6 @@
 //! [`BeanstalkConnection`]: a beanstalkd.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio_rustls::rustls::ClientConfig;
 
@@ -20,14 +19,6 @@ pub struct BeanstalkConnection {
 /// An open connection to a beanstalkd. Several puts are under way on it at one time.
 pub struct BeanstalkLive {
     pub(super) pipeline: Pipeline,
-    is_left: AtomicBool,
-}
-
-impl BeanstalkLive {
-    /// Lets the next message open another connection. Messages that are under way on this one stay there.
-    pub(super) fn leave(&self) {
-        self.is_left.store(true, Ordering::Relaxed);
-    }
 }
 
 impl Dial for BeanstalkConnection {
@@ -36,11 +27,11 @@ impl Dial for BeanstalkConnection {
     fn dial(&self) -> Dialing<'_, BeanstalkLive> {
         Box::pin(async {
             let stream = self.endpoint.connect(self.tls.as_ref()).await?;
-            Ok(BeanstalkLive { pipeline: Pipeline::new(stream), is_left: AtomicBool::new(false) })
+            Ok(BeanstalkLive { pipeline: Pipeline::new(stream) })
         })
     }
 
     fn is_alive(live: &BeanstalkLive) -> bool {
-        live.pipeline.is_open() && !live.is_left.load(Ordering::Relaxed)
+        live.pipeline.is_open()
     }
 }

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use tickwheel_api::beanstalk::{TUBE_BYTES_MAX, Tube};
-use tickwheel_queue::Undeliverable;
 
 use super::pipeline::Job;
 use crate::broker::{Address, AddressError, Alphabet, Content, ContentForm};
@@ -68,9 +67,8 @@ impl BeanstalkPlan {
     /// Returns the job of a message.
     pub(super) fn job(&self, message: &Message) -> Result<Job, Outcome> {
         let name = self.tube.of(message)?;
-        let tube = Tube::new(name.as_bytes()).ok_or_else(|| Outcome::Undeliverable {
-            why: Undeliverable::Template,
-            reason: format!("template: the tube would be `{name}`, but may not begin with '-'").into(),
+        let tube = Tube::new(name.as_bytes()).ok_or_else(|| {
+            Outcome::unfillable(format!("template: the tube would be `{name}`, but may not begin with '-'"))
         })?;
         let (body, _) = self.content.body(message);
         Ok(Job { tube, priority: self.priority, ttr_s: self.ttr_s, body })
@@ -79,6 +77,8 @@ impl BeanstalkPlan {
 
 #[cfg(test)]
 mod tests {
+    use tickwheel_queue::Undeliverable;
+
     use super::*;
     use crate::message::tests::message;
 

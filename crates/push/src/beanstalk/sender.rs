@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use tokio::time::timeout;
-
 use super::connection::BeanstalkConnection;
 use super::plan::BeanstalkPlan;
 use crate::broker::Link;
 use crate::message::Message;
 use crate::outcome::Outcome;
 use crate::sink::{Attempt, Sink};
+
+/// The reason of a put without an answer.
+const LOST: &str = "the connection was lost before the answer";
 
 /// The sink that puts messages into a tube of beanstalkd.
 ///
@@ -36,14 +37,10 @@ impl BeanstalkSink {
             Ok(live) => live,
             Err(outcome) => return outcome,
         };
-        match timeout(self.plan.timeout, live.pipeline.put(job)).await {
-            Ok(Some(outcome)) => outcome,
-            Ok(None) => Outcome::target_failed("the connection was lost before the answer"),
-            Err(_) => {
-                // A connection whose other end has vanished looks like a slow one. A new one shows the difference.
-                live.leave();
-                Outcome::task_failed(format!("no confirm within {:?}", self.plan.timeout))
-            }
+        let answer = async { live.pipeline.put(job).await.ok_or(LOST) };
+        match live.confirm(self.plan.timeout, answer).await {
+            Ok(Ok(outcome)) | Err(outcome) => outcome,
+            Ok(Err(lost)) => Outcome::target_failed(lost),
         }
     }
 }

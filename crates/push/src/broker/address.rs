@@ -1,7 +1,5 @@
 //! [`Address`]: a place in a broker, such as a topic or a routing key.
 
-use tickwheel_queue::Undeliverable;
-
 use crate::message::Message;
 use crate::outcome::Outcome;
 use crate::template::{Template, TemplateError};
@@ -71,15 +69,11 @@ impl Address {
     /// The outcome of a message that has no such place: a value is missing, or has a character that the broker does not allow.
     pub fn of(&self, message: &Message) -> Result<String, Outcome> {
         let Alphabet { noun, allows, words, bytes_max } = self.alphabet;
-        let bad =
-            |reason: String| Outcome::Undeliverable { why: Undeliverable::Template, reason: reason.into() };
-        let place = self
-            .template
-            .fill(message, |text, value| text.push_str(value))
-            .map_err(|unfilled| bad(unfilled.to_string()))?;
+        let place =
+            self.template.fill(message, |text, value| text.push_str(value)).map_err(Outcome::unfillable)?;
         if place.is_empty() || place.len() > bytes_max || !place.chars().all(allows) {
             let shown: String = place.chars().take(100).collect();
-            return Err(bad(format!(
+            return Err(Outcome::unfillable(format!(
                 "template: the {noun} would be `{shown}`, but may have 1 to {bytes_max} bytes of {words}"
             )));
         }
@@ -89,6 +83,8 @@ impl Address {
 
 #[cfg(test)]
 mod tests {
+    use tickwheel_queue::Undeliverable;
+
     use super::*;
     use crate::message::tests::message;
 

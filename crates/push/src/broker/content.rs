@@ -4,7 +4,6 @@ use crate::message::Message;
 use crate::outcome::Outcome;
 use crate::template::{Template, TemplateError};
 use crate::text::percent_encoded;
-use tickwheel_queue::Undeliverable;
 
 /// At most this many headers of its own has a target.
 const HEADERS_MAX: usize = 32;
@@ -92,14 +91,12 @@ impl Content {
             }
             headers.push(("tickwheel-tags".to_owned(), encoded));
         }
-        let bad =
-            |reason: String| Outcome::Undeliverable { why: Undeliverable::Template, reason: reason.into() };
         for (name, template) in &self.headers {
-            let value = template
-                .fill(message, |text, value| text.push_str(value))
-                .map_err(|unfilled| bad(unfilled.to_string()))?;
+            let value =
+                template.fill(message, |text, value| text.push_str(value)).map_err(Outcome::unfillable)?;
             if value.chars().any(char::is_control) {
-                return Err(bad(format!("template: the header `{name}` would have a control character")));
+                let why = format!("template: the header `{name}` would have a control character");
+                return Err(Outcome::unfillable(why));
             }
             headers.push((name.clone(), value));
         }

@@ -1,6 +1,7 @@
 //! [`Endpoint`]: the host and the port of a broker.
 
 use std::fmt;
+use std::future::Future;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,8 +13,31 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::pki_types::ServerName;
 
+use super::link::DIAL_TIMEOUT;
+
 /// The time for the connection to one endpoint, with its TLS handshake. A link tries two of them in its time.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(4);
+
+/// Opens a connection to the first endpoint at which `open` succeeds. They share the time of a link, so that one that takes connections and
+/// says nothing does not keep the next one from being tried.
+///
+/// # Errors
+/// The reasons of all endpoints.
+pub(crate) async fn first_open<'a, L, O: Future<Output = Result<L, String>>>(
+    endpoints: &'a [Endpoint],
+    open: impl Fn(&'a Endpoint) -> O,
+) -> Result<L, String> {
+    let share = DIAL_TIMEOUT.mul_f64(0.9) / u32::try_from(endpoints.len()).unwrap_or(u32::MAX).max(1);
+    let mut reasons = Vec::new();
+    for endpoint in endpoints {
+        match timeout(share, open(endpoint)).await {
+            Ok(Ok(live)) => return Ok(live),
+            Ok(Err(reason)) => reasons.push(reason),
+            Err(_) => reasons.push(format!("{endpoint}: no answer within {share:?}")),
+        }
+    }
+    Err(if reasons.is_empty() { "no address is set".to_owned() } else { reasons.join("; ") })
+}
 
 /// The host and the port of a broker: `redis.example:6379` or `[::1]:6379`.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -89,6 +113,27 @@ impl Endpoint {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_endpoint_that_says_nothing_does_not_keep_the_next_from_being_tried() {
+        let three: Vec<Endpoint> = ["a:1", "b:1", "c:1"].map(|text| text.parse().expect(text)).into();
+        let open = |endpoint: &Endpoint| {
+            let host = endpoint.host.clone();
+            async move {
+                match host.as_str() {
+                    "a" => std::future::pending().await,
+                    "b" => Err("b:1: refused".to_owned()),
+                    _ => Ok(host),
+                }
+            }
+        };
+        let opened = timeout(DIAL_TIMEOUT, first_open(&three, open)).await.expect("in the time of a link");
+        assert_eq!(opened.as_deref(), Ok("c"));
+        let opened =
+            timeout(DIAL_TIMEOUT, first_open(&three[..2], open)).await.expect("in the time of a link");
+        assert_eq!(opened, Err("a:1: no answer within 4.5s; b:1: refused".to_owned()));
+        assert_eq!(first_open(&[], open).await, Err("no address is set".to_owned()));
+    }
 
     #[test]
     fn an_endpoint_is_read_as_it_is_written() {

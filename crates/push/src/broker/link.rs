@@ -8,10 +8,11 @@ use std::time::Duration;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 
+use super::live::Live;
 use crate::outcome::Outcome;
 
 /// The time in which a connection must be open and ready.
-const DIAL_TIMEOUT: Duration = Duration::from_secs(10);
+pub(super) const DIAL_TIMEOUT: Duration = Duration::from_secs(10);
 /// The pause after the first attempt that failed. It doubles with each that follows.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
 /// The longest pause between two attempts.
@@ -36,8 +37,8 @@ pub trait Dial: Send + Sync + 'static {
 /// twice the time of before up to 30 s, each up to a quarter shorter by chance.
 pub struct Link<D: Dial> {
     dial: D,
-    live: Mutex<State<D::Live>>,
-    shown: StdMutex<Shown<D::Live>>,
+    live: Mutex<State<Live<D::Live>>>,
+    shown: StdMutex<Shown<Live<D::Live>>>,
 }
 
 struct State<L> {
@@ -87,9 +88,9 @@ impl<D: Dial> Link<D> {
     /// # Errors
     /// The outcome of a message that cannot be sent now. It is a failure of the target, so that no attempt counts, and the breaker opens until
     /// the next attempt to connect.
-    pub async fn live(&self) -> Result<Arc<D::Live>, Outcome> {
+    pub async fn live(&self) -> Result<Arc<Live<D::Live>>, Outcome> {
         let mut state = self.live.lock().await;
-        if let Some(live) = state.live.as_ref().filter(|live| D::is_alive(live)) {
+        if let Some(live) = state.live.as_ref().filter(|live| is_alive::<D>(live)) {
             return Ok(Arc::clone(live));
         }
         if state.live.take().is_some() {
@@ -107,7 +108,7 @@ impl<D: Dial> Link<D> {
         };
         match dialed {
             Ok(live) => {
-                let live = Arc::new(live);
+                let live = Arc::new(Live::new(live));
                 *state = State {
                     live: Some(Arc::clone(&live)),
                     pause: PAUSE_MIN,
@@ -134,7 +135,7 @@ impl<D: Dial> Link<D> {
         let shown = self.shown();
         let age = shown.since.elapsed();
         match (&shown.live, &shown.reason) {
-            (Some(live), _) if D::is_alive(live) => LinkState::Up(age),
+            (Some(live), _) if is_alive::<D>(live) => LinkState::Up(age),
             (Some(_), _) => LinkState::Down(Duration::ZERO, "the connection was lost".into()),
             (None, Some(reason)) => LinkState::Down(age, Arc::clone(reason)),
             (None, None) => LinkState::Unused,
@@ -148,10 +149,14 @@ impl<D: Dial> Link<D> {
         *shown = Shown { live: None, since, reason: Some(reason) };
     }
 
-    fn shown(&self) -> std::sync::MutexGuard<'_, Shown<D::Live>> {
+    fn shown(&self) -> std::sync::MutexGuard<'_, Shown<Live<D::Live>>> {
         // Each change is one step, so that a panic leaves nothing half done.
         self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn is_alive<D: Dial>(live: &Live<D::Live>) -> bool {
+    !live.is_left() && D::is_alive(live)
 }
 
 fn down(reason: &str, wait: Duration) -> Outcome {
@@ -201,7 +206,7 @@ mod tests {
         }
     }
 
-    fn open_ms(link: Result<Arc<<Broker as Dial>::Live>, Outcome>) -> u64 {
+    fn open_ms(link: Result<Arc<Live<<Broker as Dial>::Live>>, Outcome>) -> u64 {
         match link {
             Err(Outcome::TargetFailed { open_ms: Some(open_ms), .. }) => open_ms,
             other => panic!("the broker is down, and the link said {other:?}"),

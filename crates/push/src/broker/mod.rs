@@ -1,6 +1,7 @@
 //! Brokers: the parts that all sinks of brokers share.
 //!
 //! - `link`: a named connection that is opened again after it was lost.
+//! - `live`: an open connection, and whose fault a missing confirm is.
 //! - `address`: the place in the broker, a template with the alphabet of the broker.
 //! - `endpoint`: the host and the port of a broker, and the way there.
 //! - `content`: the body of a message, and the headers beside it.
@@ -9,8 +10,11 @@ mod address;
 mod content;
 mod endpoint;
 mod link;
+mod live;
 
 pub use address::{Address, AddressError, Alphabet};
 pub use content::{Content, ContentError, ContentForm};
+pub(crate) use endpoint::first_open;
 pub use endpoint::{Endpoint, EndpointError, Way};
 pub use link::{Dial, Dialing, Link, LinkState};
+pub use live::Live;

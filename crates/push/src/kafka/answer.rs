@@ -5,16 +5,14 @@ use krafka::error::ErrorCode;
 use tickwheel_queue::Undeliverable;
 
 use crate::outcome::Outcome;
-
-/// At most this much of an error stands in a reason (characters).
-const REASON_CHARS: usize = 200;
+use crate::text::in_one_line;
 
 /// The meaning of an error.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Meaning {
     /// The error says whose fault it is.
     Known(Outcome),
-    /// The record was sent and got no answer in time. The state of the brokers shows whose fault it is.
+    /// The record was sent and got no answer in time. The answers to later records show whose fault it is.
     NoAnswer(String),
 }
 
@@ -25,11 +23,11 @@ pub(super) enum Meaning {
 /// | `MESSAGE_TOO_LARGE`, `RECORD_LIST_TOO_LARGE` | the task is dead |
 /// | `INVALID_TOPIC_EXCEPTION` | the task is dead |
 /// | no connection, no such topic, no rights, too few replicas, a producer that cannot go on | failure of the target |
-/// | no answer in time | failure of the task if a broker can be reached, else of the target |
+/// | no answer in time | failure of the task if a later record is confirmed, else of the target |
 /// | another error | failure of the task |
 pub(super) fn judge(error: &KrafkaError) -> Meaning {
     let reason = text(error);
-    let dead = |why| Outcome::Undeliverable { why, reason: reason.as_str().into() };
+    let dead = |why| Outcome::undeliverable(why, reason.as_str());
     Meaning::Known(match error {
         KrafkaError::DeliveryTimeout { possibly_written: true, .. } => return Meaning::NoAnswer(reason),
         KrafkaError::Broker { code: ErrorCode::MessageTooLarge | ErrorCode::RecordListTooLarge, .. } => {
@@ -61,10 +59,9 @@ pub(super) fn ends_producer(error: &KrafkaError) -> bool {
         )
 }
 
-/// Returns an error in one line. Characters that control a terminal are left out.
+/// Returns an error in one line.
 pub(super) fn text(error: &KrafkaError) -> String {
-    let text = error.to_string();
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(REASON_CHARS).collect()
+    in_one_line(&error.to_string())
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use krafka::Kafka;
@@ -48,7 +47,6 @@ pub enum KafkaLogin {
 /// A producer, with its connections to the brokers.
 pub struct KafkaLive {
     pub(super) producer: Arc<Producer>,
-    is_left: AtomicBool,
 }
 
 impl KafkaConnection {
@@ -82,7 +80,7 @@ impl KafkaConnection {
             .build()
             .await
             .map_err(failed)?;
-        Ok(KafkaLive { producer: Arc::new(producer), is_left: AtomicBool::new(false) })
+        Ok(KafkaLive { producer: Arc::new(producer) })
     }
 
     fn security(&self) -> AuthConfig {
@@ -109,23 +107,6 @@ impl KafkaConnection {
             (Some(login), Some(tls)) => login.with_tls(tls),
         }
     }
-
-    /// Whether one of the brokers takes a connection.
-    pub(super) async fn is_reachable(&self) -> bool {
-        for endpoint in &self.endpoints {
-            if endpoint.connect(None).await.is_ok() {
-                return true;
-            }
-        }
-        false
-    }
-}
-
-impl KafkaLive {
-    /// Lets the next message make another producer. Messages that are under way on this one stay there.
-    pub(super) fn leave(&self) {
-        self.is_left.store(true, Ordering::Relaxed);
-    }
 }
 
 impl Drop for KafkaLive {
@@ -146,7 +127,7 @@ impl Dial for KafkaConnection {
     }
 
     fn is_alive(live: &KafkaLive) -> bool {
-        !live.is_left.load(Ordering::Relaxed) && !live.producer.is_closed()
+        !live.producer.is_closed()
     }
 }
 

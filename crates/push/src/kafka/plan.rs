@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use krafka::Record;
-use tickwheel_queue::Undeliverable;
 
 use crate::broker::{Address, AddressError, Alphabet, Content, ContentError, ContentForm};
 use crate::message::Message;
@@ -67,18 +66,14 @@ impl KafkaPlan {
 
     /// Returns the record of a message.
     pub(super) fn record(&self, message: &Message) -> Result<Record, Outcome> {
-        let bad =
-            |reason: String| Outcome::Undeliverable { why: Undeliverable::Template, reason: reason.into() };
         let topic = self.topic.of(message)?;
         if is_dots(&topic) {
-            return Err(bad(format!("template: the topic would be `{topic}`")));
+            return Err(Outcome::unfillable(format!("template: the topic would be `{topic}`")));
         }
         let (body, content_type) = self.content.body(message);
         let mut record = Record::new(topic, body);
         if let Some(key) = &self.key {
-            let key = key
-                .fill(message, |text, value| text.push_str(value))
-                .map_err(|unfilled| bad(unfilled.to_string()))?;
+            let key = key.fill(message, |text, value| text.push_str(value)).map_err(Outcome::unfillable)?;
             record = record.key(key);
         }
         for (name, value) in self.content.headers(message)? {
@@ -94,6 +89,8 @@ fn is_dots(topic: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use tickwheel_queue::Undeliverable;
+
     use super::*;
     use crate::message::tests::message;
 

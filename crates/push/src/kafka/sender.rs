@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use krafka::KrafkaError;
 use tokio::time::timeout;
 
 use super::answer::{self, Meaning};
-use super::connection::{KafkaConnection, KafkaLive};
+use super::connection::KafkaConnection;
 use super::plan::KafkaPlan;
 use crate::broker::Link;
 use crate::message::Message;
@@ -39,32 +38,22 @@ impl KafkaSink {
             Ok(live) => live,
             Err(outcome) => return outcome,
         };
+        let number = live.number();
         match timeout(self.plan.timeout, live.producer.send(record)).await {
-            Ok(Ok(_)) => Outcome::Delivered,
-            Ok(Err(error)) => self.failed(&live, &error).await,
-            Err(_) => {
-                live.leave();
-                self.no_answer(format!("no confirm within {:?}", self.plan.timeout)).await
+            Ok(Ok(_)) => {
+                live.confirmed(number);
+                Outcome::Delivered
             }
-        }
-    }
-
-    async fn failed(&self, live: &KafkaLive, error: &KrafkaError) -> Outcome {
-        if answer::ends_producer(error) {
-            live.leave();
-        }
-        match answer::judge(error) {
-            Meaning::Known(outcome) => outcome,
-            Meaning::NoAnswer(reason) => self.no_answer(reason).await,
-        }
-    }
-
-    /// Finds out whose fault it is that no answer has come.
-    async fn no_answer(&self, reason: String) -> Outcome {
-        if self.link.dial().is_reachable().await {
-            Outcome::task_failed(reason)
-        } else {
-            Outcome::target_failed(format!("{reason}, and no broker can be reached"))
+            Ok(Err(error)) => {
+                if answer::ends_producer(&error) {
+                    live.leave();
+                }
+                match answer::judge(&error) {
+                    Meaning::Known(outcome) => outcome,
+                    Meaning::NoAnswer(reason) => live.silence(number, &reason),
+                }
+            }
+            Err(_) => live.silence(number, &format!("no confirm within {:?}", self.plan.timeout)),
         }
     }
 }

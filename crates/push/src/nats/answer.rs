@@ -8,6 +8,7 @@ use async_nats::jetstream::context::{PublishError, PublishErrorKind};
 use tickwheel_queue::Undeliverable;
 
 use crate::outcome::Outcome;
+use crate::text::in_one_line;
 
 /// Returns the meaning of an error for the task and for the target.
 ///
@@ -19,8 +20,6 @@ use crate::outcome::Outcome;
 /// | the message is larger than the server or the stream takes | the task is dead |
 /// | another answer | failure of the task |
 pub(super) fn judge(error: &PublishError, subject: &str, has_jetstream: bool) -> Outcome {
-    let too_large =
-        |reason: String| Outcome::Undeliverable { why: Undeliverable::TooLarge, reason: reason.into() };
     match error.kind() {
         PublishErrorKind::StreamNotFound if has_jetstream => {
             Outcome::target_failed(format!("no stream takes the subject `{subject}`"))
@@ -28,7 +27,7 @@ pub(super) fn judge(error: &PublishError, subject: &str, has_jetstream: bool) ->
         PublishErrorKind::StreamNotFound => Outcome::target_failed(format!(
             "no stream takes the subject `{subject}`, for the server has no JetStream"
         )),
-        PublishErrorKind::MaxPayloadExceeded => too_large(text(error)),
+        PublishErrorKind::MaxPayloadExceeded => Outcome::undeliverable(Undeliverable::TooLarge, text(error)),
         PublishErrorKind::BrokenPipe | PublishErrorKind::MaxAckPending => Outcome::target_failed(text(error)),
         PublishErrorKind::TimedOut
         | PublishErrorKind::WrongLastMessageId
@@ -45,10 +44,10 @@ pub(super) fn judge(error: &PublishError, subject: &str, has_jetstream: bool) ->
 
 /// Returns the meaning of an answer of JetStream.
 fn of_jetstream(answer: &Error) -> Outcome {
-    let reason: String = answer.to_string().chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let reason = in_one_line(&answer.to_string());
     match answer.error_code() {
         ErrorCode::STREAM_MESSAGE_EXCEEDS_MAXIMUM | ErrorCode::STREAM_HEADER_EXCEEDS_MAXIMUM => {
-            Outcome::Undeliverable { why: Undeliverable::TooLarge, reason: reason.into() }
+            Outcome::undeliverable(Undeliverable::TooLarge, reason)
         }
         ErrorCode::STREAM_NOT_MATCH
         | ErrorCode::STREAM_STORE_FAILED
@@ -64,7 +63,7 @@ fn of_jetstream(answer: &Error) -> Outcome {
 }
 
 fn text(error: &PublishError) -> String {
-    error.to_string().chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    in_one_line(&error.to_string())
 }
 
 #[cfg(test)]

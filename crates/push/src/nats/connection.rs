@@ -10,7 +10,7 @@ use async_nats::{Client, ConnectOptions, Event, ServerAddr, ServerError};
 use tokio::sync::watch;
 use tokio_rustls::rustls::ClientConfig;
 
-use crate::broker::{Dial, Dialing, Endpoint};
+use crate::broker::{Dial, Dialing, Endpoint, first_open};
 
 /// The time for one server. The link has a time of its own for all of them.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(4);
@@ -48,7 +48,7 @@ pub enum NatsLogin {
 pub struct NatsLive {
     pub(super) context: Context,
     client: Client,
-    /// Whether the connection is lost, or is to be left.
+    /// Whether the connection is lost.
     lost: Arc<watch::Sender<bool>>,
     denied: Arc<OnceLock<Arc<str>>>,
 }
@@ -115,11 +115,6 @@ impl NatsLive {
         let _ = self.lost.subscribe().wait_for(|is_lost| *is_lost).await;
     }
 
-    /// Lets the next message open another connection, and gives back the messages that are under way on this one.
-    pub(super) fn leave(&self) {
-        self.lost.send_replace(true);
-    }
-
     /// Whether the server runs JetStream itself.
     pub(super) fn has_jetstream(&self) -> bool {
         self.client.server_info().jetstream
@@ -135,16 +130,7 @@ impl Dial for NatsConnection {
     type Live = NatsLive;
 
     fn dial(&self) -> Dialing<'_, NatsLive> {
-        Box::pin(async {
-            let mut reason = "no address is set".to_owned();
-            for endpoint in &self.endpoints {
-                match self.open(endpoint).await {
-                    Ok(live) => return Ok(live),
-                    Err(error) => reason = error,
-                }
-            }
-            Err(reason)
-        })
+        Box::pin(first_open(&self.endpoints, |endpoint| self.open(endpoint)))
     }
 
     fn is_alive(live: &NatsLive) -> bool {

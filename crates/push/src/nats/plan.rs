@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use async_nats::HeaderMap;
 use async_nats::jetstream::message::PublishMessage;
-use tickwheel_queue::Undeliverable;
 
 use crate::broker::{Address, AddressError, Alphabet, Content, ContentError, ContentForm};
 use crate::message::Message;
@@ -79,11 +78,9 @@ impl NatsPlan {
 
     /// Returns a message in the form of NATS: the subject, and the rest.
     pub(super) fn message(&self, message: &Message) -> Result<(String, PublishMessage), Outcome> {
-        let bad =
-            |reason: String| Outcome::Undeliverable { why: Undeliverable::Template, reason: reason.into() };
         let subject = self.subject.of(message)?;
         if !is_whole(&subject) {
-            return Err(bad(format!(
+            return Err(Outcome::unfillable(format!(
                 "template: the subject would be `{subject}`, which has an empty part or begins with '$'"
             )));
         }

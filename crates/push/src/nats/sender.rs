@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use async_nats::jetstream::context::PublishError;
 use async_nats::jetstream::message::PublishMessage;
-use tokio::time::timeout;
 
 use super::answer;
 use super::connection::{NatsConnection, NatsLive};
@@ -42,27 +41,19 @@ impl NatsSink {
         let answered = tokio::select! {
             // An answer that has come counts, also on a connection that is lost by now.
             biased;
-            answered = timeout(self.plan.timeout, publish(&live, &subject, published)) => answered,
+            answered = live.confirm(self.plan.timeout, publish(&live, &subject, published)) => answered,
             () = live.lost() => return Outcome::target_failed("the connection was lost before the answer"),
         };
-        match answered {
-            Ok(Ok(())) => Outcome::Delivered,
-            Ok(Err(error)) => answer::judge(&error, &subject, live.has_jetstream()),
-            Err(_) => self.no_answer(&live),
-        }
-    }
-
-    /// Finds out why no answer has come. A server that denies a subject says so to the connection, and gives the message no answer.
-    fn no_answer(&self, live: &NatsLive) -> Outcome {
-        let text = format!("no confirm within {:?}", self.plan.timeout);
-        match live.denied() {
-            Some(denied) => {
-                let outcome = Outcome::target_failed(format!("{text}: {denied}"));
+        match (answered, live.denied()) {
+            (Ok(Ok(())), _) => Outcome::Delivered,
+            (Ok(Err(error)), _) => answer::judge(&error, &subject, live.has_jetstream()),
+            // A server that denies a subject says so to the connection, and gives the message no answer.
+            (Err(_), Some(denied)) => {
                 // Rights may have been given meanwhile, so the next connection begins without the denial.
                 live.leave();
-                outcome
+                Outcome::target_failed(format!("no confirm within {:?}: {denied}", self.plan.timeout))
             }
-            None => Outcome::task_failed(text),
+            (Err(outcome), None) => outcome,
         }
     }
 }

@@ -4,9 +4,7 @@ use ::redis::{ErrorKind, RedisError};
 use tickwheel_queue::Undeliverable;
 
 use crate::outcome::Outcome;
-
-/// At most this much of an error stands in a reason (bytes).
-const REASON_BYTES: usize = 200;
+use crate::text::in_one_line;
 
 /// Errors of the server as a whole: it takes nothing now, or nothing from this user.
 const OF_THE_SERVER: [&str; 15] = [
@@ -44,9 +42,7 @@ pub(super) fn judge(error: &RedisError) -> Outcome {
         Some(code) if OF_THE_SERVER.contains(&code) || reason.contains("unauthenticated") => {
             Outcome::target_failed(reason)
         }
-        Some(_) if is_too_large(&reason) => {
-            Outcome::Undeliverable { why: Undeliverable::TooLarge, reason: reason.into() }
-        }
+        Some(_) if is_too_large(&reason) => Outcome::undeliverable(Undeliverable::TooLarge, reason),
         Some(_) => Outcome::task_failed(reason),
         None => match error.kind() {
             ErrorKind::UnexpectedReturnType => Outcome::task_failed(reason),
@@ -66,7 +62,7 @@ fn is_too_large(reason: &str) -> bool {
         .any(|part| reason.contains(part))
 }
 
-/// Returns an error in one line. Characters that control a terminal are left out.
+/// Returns an error in one line.
 pub(super) fn text(error: &RedisError) -> String {
     let text = match (error.code(), error.detail()) {
         (Some(code), Some(detail)) => format!("{code} {detail}"),
@@ -77,7 +73,7 @@ pub(super) fn text(error: &RedisError) -> String {
         }
         (None, _) => error.to_string(),
     };
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(REASON_BYTES).collect()
+    in_one_line(&text)
 }
 
 #[cfg(test)]

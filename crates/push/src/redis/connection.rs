@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use ::redis::aio::MultiplexedConnection;
 use ::redis::{AsyncConnectionConfig, RedisConnectionInfo, Value, cmd};
@@ -11,7 +10,7 @@ use tokio_rustls::rustls::ClientConfig;
 
 use super::answer;
 use super::replicas::Replicas;
-use crate::broker::{Dial, Dialing, Endpoint};
+use crate::broker::{Dial, Dialing, Endpoint, first_open};
 
 /// A Redis server, and how to log in. A cluster and a sentinel are not supported.
 pub struct RedisConnection {
@@ -31,7 +30,6 @@ pub struct RedisConnection {
 pub struct RedisLive {
     pub(super) commands: MultiplexedConnection,
     pub(super) replicas: Replicas,
-    is_left: AtomicBool,
     /// Reads and writes, until the connection is lost.
     driver: JoinHandle<()>,
 }
@@ -66,7 +64,7 @@ impl RedisConnection {
             }
             Ok(_) | Err(_) => {}
         }
-        Ok(RedisLive { commands, replicas: Replicas::default(), is_left: AtomicBool::new(false), driver })
+        Ok(RedisLive { commands, replicas: Replicas::default(), driver })
     }
 }
 
@@ -84,11 +82,6 @@ impl fmt::Debug for RedisConnection {
 }
 
 impl RedisLive {
-    /// Lets the next message open another connection. Messages that are under way on this one stay there.
-    pub(super) fn leave(&self) {
-        self.is_left.store(true, Ordering::Relaxed);
-    }
-
     /// Whether the server says that it is a replica. A user may have no right to ask; then the first message shows it.
     async fn is_replica(&self) -> bool {
         let role = cmd("ROLE").query_async::<Vec<Value>>(&mut self.commands.clone()).await;
@@ -100,23 +93,17 @@ impl Dial for RedisConnection {
     type Live = RedisLive;
 
     fn dial(&self) -> Dialing<'_, RedisLive> {
-        Box::pin(async {
-            let mut reason = "no address is set".to_owned();
-            for endpoint in &self.endpoints {
-                match self.open(endpoint).await {
-                    Ok(live) if self.endpoints.len() > 1 && live.is_replica().await => {
-                        reason = format!("{endpoint}: the server is a replica");
-                    }
-                    Ok(live) => return Ok(live),
-                    Err(error) => reason = error,
-                }
+        Box::pin(first_open(&self.endpoints, async |endpoint| {
+            let live = self.open(endpoint).await?;
+            if self.endpoints.len() > 1 && live.is_replica().await {
+                return Err(format!("{endpoint}: the server is a replica"));
             }
-            Err(reason)
-        })
+            Ok(live)
+        }))
     }
 
     fn is_alive(live: &RedisLive) -> bool {
-        !live.driver.is_finished() && !live.is_left.load(Ordering::Relaxed)
+        !live.driver.is_finished()
     }
 }
 

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use ::redis::{RedisError, Value};
-use tokio::time::timeout;
 
 use super::answer;
 use super::connection::{RedisConnection, RedisLive};
@@ -42,7 +41,7 @@ impl RedisSink {
             Ok(live) => live,
             Err(outcome) => return outcome,
         };
-        match timeout(self.plan.timeout, self.add(&live, command)).await {
+        match live.confirm(self.plan.timeout, self.add(&live, command)).await {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(error)) => {
                 if answer::is_replica(&error) {
@@ -50,11 +49,7 @@ impl RedisSink {
                 }
                 answer::judge(&error)
             }
-            Err(_) => {
-                // A connection whose other end has vanished looks like a slow one. A new one shows the difference.
-                live.leave();
-                Outcome::task_failed(format!("no confirm within {:?}", self.plan.timeout))
-            }
+            Err(outcome) => outcome,
         }
     }
 

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 use tickwheel_queue::Undeliverable;
 
 use crate::outcome::Outcome;
+use crate::text::in_one_line;
 
 /// The longest time for which a target may ask for silence: 24 h.
 const SILENCE_MAX: Duration = Duration::from_secs(24 * 3_600);
@@ -65,7 +66,7 @@ impl AnswerRules {
         let silence_ms = retry_after_ms.map(|ms| ms.min(SILENCE_MAX.as_millis() as u64));
         match status {
             _ if aborts || self.dead_on.contains(&status) => {
-                Outcome::Undeliverable { why: Undeliverable::Refused, reason: reason.into() }
+                Outcome::undeliverable(Undeliverable::Refused, reason)
             }
             200..=299 => Outcome::Delivered,
             _ if self.disable_on.contains(&status) => Outcome::Disabled { reason: reason.into() },
@@ -96,13 +97,12 @@ impl Failure {
     }
 }
 
-/// Returns the status and the beginning of the body in one line of text. Characters that control a terminal are left out.
+/// Returns the status and the beginning of the body in one line of text.
 fn reason(status: u16, body: &[u8]) -> String {
     let text = String::from_utf8_lossy(&body[..body.len().min(REASON_BYTES)]);
     // A character that was cut at the end is no mistake of the receiver.
     let text = text.trim_end_matches('\u{fffd}');
-    let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    match line.trim() {
+    match in_one_line(text).trim() {
         "" => format!("http {status}"),
         line => format!("http {status}: {line}"),
     }

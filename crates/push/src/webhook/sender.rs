@@ -6,7 +6,6 @@ use std::time::Duration;
 use hyper::body::Incoming;
 use hyper::header::{HeaderMap, RETRY_AFTER};
 use tickwheel_http::Connection;
-use tickwheel_queue::Undeliverable;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_rustls::rustls::ClientConfig;
 
@@ -97,10 +96,7 @@ impl Webhook {
             let keys = self.signers.iter().filter_map(|signer| signer.key_at(message.sent_at));
             let request = match self.plan.request(message, keys) {
                 Ok(request) => request,
-                Err(unsendable) => {
-                    let reason = unsendable.to_string().into();
-                    return Outcome::Undeliverable { why: Undeliverable::Template, reason }.into();
-                }
+                Err(unsendable) => return Outcome::unfillable(unsendable).into(),
             };
             let body_bytes = message_bytes(&request);
             let kept = if may_reuse { self.take().await } else { None };
