@@ -248,6 +248,7 @@ impl Server {
     /// for it. Dropping the future does not wait: connections are cut off, and the queue is closed a moment later, on
     /// a thread of the runtime.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
+        // If it fails, the background tries again.
         self.app.targets.start().await;
         let (background, url) = (self.background(), self.url());
         let Self { doors, app, stop, connections, stop_grace, notices, _stop_backups, .. } = self;

@@ -5,6 +5,8 @@
 mod broker;
 mod consumer;
 mod ledger;
+#[path = "../cli/program.rs"]
+mod program;
 mod programs;
 mod publisher;
 mod refusals;

@@ -11,21 +11,10 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::broker::Broker;
+pub(crate) use crate::program::tickwheel;
 
 /// The longest time for the start or the end of a process. A broker may start meanwhile.
 const LONG: Duration = Duration::from_secs(120);
-
-/// The program, without the variables of the test run's environment.
-pub(crate) fn tickwheel(words: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tickwheel"));
-    for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("TICKWHEEL_") || name == "RUST_LOG" {
-            command.env_remove(name);
-        }
-    }
-    command.env("TICKWHEEL_BEANSTALK", "off").args(words).stdin(Stdio::null());
-    command
-}
 
 /// Runs a bridge that ends by itself.
 pub(crate) fn failed_bridge(broker: &Broker, options: &[&str]) -> Output {

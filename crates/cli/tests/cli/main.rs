@@ -14,6 +14,7 @@ mod orders;
 mod otlp;
 mod packages;
 mod portable;
+mod program;
 mod replay;
 mod rogue;
 mod run;

@@ -2,22 +2,11 @@
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// The program, without the variables of the test run's environment.
-pub(crate) fn tickwheel(words: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tickwheel"));
-    for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("TICKWHEEL_") || name == "RUST_LOG" {
-            command.env_remove(name);
-        }
-    }
-    // With its usual port, only one server could run on this computer.
-    command.env("TICKWHEEL_BEANSTALK", "off").args(words).stdin(Stdio::null());
-    command
-}
+pub(crate) use crate::program::tickwheel;
 
 /// A server. Dropping it kills it.
 pub(crate) struct Server {

@@ -1,12 +1,11 @@
 //! [`Content`]: the body of a message to a broker, and the headers beside it.
 
+use tickwheel_api::TARGET_HEADERS_MAX;
+
 use crate::message::Message;
 use crate::outcome::Outcome;
 use crate::template::{Template, TemplateError};
 use crate::text::percent_encoded;
-
-/// At most this many headers of its own has a target.
-const HEADERS_MAX: usize = 32;
 
 /// The form in which a broker gets a task.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
@@ -29,7 +28,7 @@ pub struct Content {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ContentError {
     /// There are too many headers.
-    #[error("there are {0} headers, more than {HEADERS_MAX}")]
+    #[error("there are {0} headers, more than {TARGET_HEADERS_MAX}")]
     TooManyHeaders(usize),
     /// A name has characters that are not allowed, or Tickwheel sets this header.
     #[error(
@@ -52,7 +51,7 @@ impl Content {
     /// # Errors
     /// [`ContentError`].
     pub fn new(form: ContentForm, headers: &[(String, String)]) -> Result<Self, ContentError> {
-        if headers.len() > HEADERS_MAX {
+        if headers.len() > TARGET_HEADERS_MAX {
             return Err(ContentError::TooManyHeaders(headers.len()));
         }
         let headers = headers.iter().map(|(name, value)| header(name, value)).collect::<Result<_, _>>()?;

@@ -6,6 +6,7 @@ use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderName, HeaderValue, USER_AGENT};
 use hyper::{Method, Request};
+use tickwheel_api::TARGET_HEADERS_MAX;
 use tickwheel_queue::Leased;
 
 use super::sign::{self, SigningKey};
@@ -14,8 +15,6 @@ use crate::message::Message;
 use crate::template::{Template, TemplateError};
 use crate::text::rfc3339;
 
-/// At most this many headers of its own has a target.
-const HEADERS_MAX: usize = 32;
 /// The product that requests name.
 const AGENT: &str = concat!("tickwheel/", env!("CARGO_PKG_VERSION"));
 
@@ -72,7 +71,7 @@ pub enum PlanError {
     #[error("the method `{0}` is not POST, PUT or PATCH")]
     Method(String),
     /// There are too many headers.
-    #[error("there are {0} headers, more than {HEADERS_MAX}")]
+    #[error("there are {0} headers, more than {TARGET_HEADERS_MAX}")]
     TooManyHeaders(usize),
     /// A header has a name that no header has.
     #[error("`{0}` is no name of a header")]
@@ -119,7 +118,7 @@ impl RequestPlan {
             "PATCH" => Method::PATCH,
             other => return Err(PlanError::Method(other.to_owned())),
         };
-        if headers.len() > HEADERS_MAX {
+        if headers.len() > TARGET_HEADERS_MAX {
             return Err(PlanError::TooManyHeaders(headers.len()));
         }
         let headers = headers.iter().map(|(name, value)| header(name, value)).collect::<Result<_, _>>()?;

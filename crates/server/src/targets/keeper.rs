@@ -19,7 +19,7 @@ use tickwheel_push::webhook::new_secret;
 use tickwheel_push::{Figures, Message, Notice, Pause, Push, TargetState};
 use tickwheel_queue::{Queue, QueueChange, QueueName, QueueSettings, TargetRecord};
 use tokio::sync::{Mutex, mpsc};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::brokers::Named;
 use super::log_lines;
@@ -36,6 +36,8 @@ use crate::translate::settings;
 
 /// A test message is given up this long after the time-out of its target, if the sink does not give it up itself.
 const TEST_SPARE: Duration = Duration::from_secs(5);
+/// Targets that could not be read are tried again after this time.
+const START_PAUSE: Duration = Duration::from_secs(10);
 
 /// All targets of a server. Cheap to clone.
 #[derive(Clone)]
@@ -46,8 +48,8 @@ struct Shared {
     push: Push,
     notices: Mutex<mpsc::UnboundedReceiver<Notice>>,
     outside: Outside,
-    /// The lock is held while a target changes.
-    changes: Mutex<()>,
+    /// The lock is held while a target changes. Whether the targets of the store are read.
+    changes: Mutex<bool>,
 }
 
 /// The state and the counts of all targets.
@@ -70,16 +72,23 @@ impl Targets {
     pub(crate) fn new(queue: &Queue, outside: Outside) -> Self {
         let (push, notices) = Push::new(queue);
         let (queue, notices) = (queue.clone(), Mutex::new(notices));
-        Self(Arc::new(Shared { queue, push, notices, outside, changes: Mutex::new(()) }))
+        Self(Arc::new(Shared { queue, push, notices, outside, changes: Mutex::new(false) }))
     }
 
-    /// Starts the targets of the store. Secrets under an old key are encrypted under the first one.
-    pub(crate) async fn start(&self) {
+    /// Starts the targets of the store, if they are not started. Secrets under an old key are encrypted under the first one. Returns whether
+    /// they are started.
+    pub(crate) async fn start(&self) -> bool {
         let Shared { queue, push, outside, .. } = &*self.0;
-        let _one_by_one = self.0.changes.lock().await;
+        let mut is_started = self.0.changes.lock().await;
+        if *is_started {
+            return true;
+        }
         let targets = match queue.targets().await {
             Ok(targets) => targets,
-            Err(why) => return log_lines::not_read(&translate::unavailable(&why).detail),
+            Err(why) => {
+                log_lines::not_read(&translate::unavailable(&why).detail);
+                return false;
+            }
         };
         let (count, mut renewed) = (targets.len(), 0);
         for (name, record) in targets {
@@ -98,6 +107,8 @@ impl Targets {
             self.run(&name, &stored);
         }
         log_lines::started(count, renewed);
+        *is_started = true;
+        true
     }
 
     /// Stops all targets, within this time. Messages that are not confirmed by then are given back.
@@ -105,8 +116,12 @@ impl Targets {
         self.0.push.stop(grace).await;
     }
 
-    /// Writes changes of states to the log, and stores that a target was disabled, for ever.
+    /// Starts the targets of the store if that has failed before. Then writes changes of states to the log, and stores that a target was
+    /// disabled, for ever.
     pub(crate) async fn keep_up(self) {
+        while !self.start().await {
+            sleep(START_PAUSE).await;
+        }
         let mut notices = self.0.notices.lock().await;
         while let Some(notice) = notices.recv().await {
             log_lines::changed(&notice);
@@ -305,14 +320,10 @@ impl Targets {
     /// Checks new settings of a queue against its target. The caller holds the lock of settings.
     ///
     /// # Errors
-    /// 409: the target has the order `group`, and the settings let more than one task of a group be in flight.
+    /// See [`stored::check_settings`].
     pub(crate) async fn check_settings(&self, queue: &QueueName, new: &QueueSettings) -> Result<(), Refusal> {
-        if self.0.push.view(queue).is_none() || new.max_in_flight_per_group == Some(1) {
-            return Ok(());
-        }
-        let found = self.find(queue).await?;
-        let is_group = found.is_some_and(|found| found.stored.target.order == Some(TargetOrder::Group));
-        if is_group { Err(Problem::order_needs_one(queue.as_str()).into()) } else { Ok(()) }
+        let view = self.0.queue.queue(queue).await.map_err(|why| translate::unavailable(&why))?;
+        Ok(stored::check_settings(queue, view.target.as_deref(), new)?)
     }
 
     /// Limits the tasks of a group that are in flight to one, unless the queue has another limit.

@@ -26,3 +26,4 @@ pub(crate) use outside::Outside;
 pub use outside::PushError;
 pub use plan::{ConnectionPlan, PushPlan, PushTls, Sasl, SecretText};
 pub use secret_keys::SecretKeyError;
+pub(crate) use stored::check_settings;

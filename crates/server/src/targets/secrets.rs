@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tickwheel_api::{BadRequest, Problem, SecretBody, TargetBody};
+use tickwheel_api::{AuthBody, BadRequest, Problem, SecretBody, TargetBody};
 use tickwheel_push::webhook::SigningKey;
 use tickwheel_queue::QueueName;
 
@@ -45,8 +45,7 @@ pub(super) fn take(
     }
     let is_same_place = before.is_some_and(|before| is_same_place(&before.target, target));
     if let Some(auth) = &mut target.auth {
-        let secrets = auth.bearer.iter().chain(auth.basic.as_ref().map(|basic| &basic.password));
-        if !is_same_place && secrets.into_iter().any(|secret| matches!(secret, SecretBody::Set { .. })) {
+        if !is_same_place && secret_of(auth).is_some_and(|secret| matches!(secret, SecretBody::Set { .. })) {
             // Who may change the target may not know the secret, and could have it sent to a place of their own.
             let hint = "write the secret itself, or change the place with the secret";
             let what =
@@ -68,9 +67,7 @@ pub(super) fn take(
 /// # Errors
 /// 400: the target names one. The answer does not say whether it exists.
 pub(super) fn refuse_named(target: &TargetBody) -> Result<(), Refusal> {
-    let auth = target.auth.iter();
-    let auth =
-        auth.flat_map(|auth| auth.bearer.iter().chain(auth.basic.as_ref().map(|basic| &basic.password)));
+    let auth = target.auth.as_ref().and_then(secret_of);
     let mut secrets = target.signing.iter().map(|signing| &signing.secret).chain(auth);
     let has_certificate = target.tls.as_ref().is_some_and(|tls| tls.client_cert.is_some());
     if !has_certificate && !secrets.any(|secret| matches!(secret, SecretBody::Name(_))) {
@@ -78,6 +75,11 @@ pub(super) fn refuse_named(target: &TargetBody) -> Result<(), Refusal> {
     }
     let what = "names a secret or a certificate of the server, and the token has a scope";
     Err(BadRequest::body(what, "write the secret itself, or use a token without a scope").into())
+}
+
+/// Returns the secret of `auth`. The API lets it have exactly one.
+fn secret_of(auth: &AuthBody) -> Option<&SecretBody> {
+    auth.bearer.as_ref().or(auth.basic.as_ref().map(|basic| &basic.password))
 }
 
 /// Whether two targets send their `authorization` to the same place, over TLS with the same authorities, and in the same form.

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use tickwheel_api::{INTEGER_MAX, TargetBody};
-use tickwheel_queue::{Backoff, Retry, TargetRecord};
+use tickwheel_api::{INTEGER_MAX, Problem, TargetBody, TargetOrder};
+use tickwheel_queue::{Backoff, QueueName, QueueSettings, Retry, TargetRecord};
 
 use super::secret_keys::Sealed;
 use crate::translate;
@@ -53,6 +53,25 @@ impl Stored {
         let value = serde_json::to_vec(self).expect("our own types have string keys, and memory takes all");
         let retry = self.target.retry.map_or(RETRY_DEFAULT, translate::retry);
         TargetRecord { value: value.into(), retry: Some(retry) }
+    }
+}
+
+/// Checks settings of a queue against the target that it has.
+///
+/// # Errors
+/// 409: the target has the order `group`, and the settings let more than one task of a group be in flight.
+pub(crate) fn check_settings(
+    queue: &QueueName,
+    target: Option<&TargetRecord>,
+    settings: &QueueSettings,
+) -> Result<(), Box<Problem>> {
+    // A target that cannot be read sends nothing.
+    let order = target.and_then(|record| Stored::read(record).ok()).and_then(|stored| stored.target.order);
+    match order {
+        Some(TargetOrder::Group) if settings.max_in_flight_per_group != Some(1) => {
+            Err(Problem::order_needs_one(queue.as_str()).into())
+        }
+        _ => Ok(()),
     }
 }
 

@@ -11,6 +11,7 @@ use tickwheel_queue::{
     QueueChange, QueueName, QueueSettings, Unavailable,
 };
 
+use crate::targets::check_settings;
 use crate::translate::twin::Twin;
 use crate::translate::{self, exported, schedule, settings};
 
@@ -291,6 +292,7 @@ impl Importer {
             }
             (false, _) => {}
         }
+        check_settings(&name, view.target.as_deref(), &record.settings)?;
         let change = ChangeQueue { queue: name.clone(), change: QueueChange::Restore(record) };
         let changed = self.queue.change_queue(change).await;
         changed.map_err(|error| settings::change_refused(&error, &name))?;

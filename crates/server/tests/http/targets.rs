@@ -281,6 +281,12 @@ fn the_order_of_groups_needs_one_task_of_a_group_in_flight() {
         "of 1",
     );
     served.expect(200, "PATCH", "/v1/queues/close", r#"{"max_backlog":3}"#);
+    let export = served.call("GET", "/v1/export", "").text();
+    let loose = export.replace(r#""max_in_flight_per_group":1"#, r#""max_in_flight_per_group":2"#);
+    let imported = served.call("POST", "/v1/import?existing=replace", &loose).text();
+    assert!(imported.contains("order-conflict"), "{imported}");
+    let settings = served.expect(200, "GET", "/v1/queues/close", "");
+    assert_eq!(settings["max_in_flight_per_group"], json!(1));
     served.expect(200, "PUT", TARGET, &webhook(&receiver, json!({})));
     served.expect(200, "PATCH", "/v1/queues/close", patch);
     served.expect(200, "DELETE", "/v1/queues/close", "");

@@ -142,6 +142,11 @@ impl Import {
                 let refused = BadRequest::body("is a second header", hint);
                 importer.refuse(number, Problem::bad_request(&refused).into()).await
             }
+            Ok(line @ ExportLine::Queue(_)) => {
+                // A target with an order needs the settings that it found.
+                let _one_by_one = self.caller.app.settings.lock().await;
+                importer.take(number, line).await
+            }
             Ok(line) => importer.take(number, line).await,
             Err(problem) => importer.refuse(number, problem).await,
         }
