@@ -2,6 +2,8 @@
 
 #[path = "rabbit/broker.rs"]
 mod broker;
+#[path = "kit/foreign.rs"]
+mod foreign;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,7 +17,7 @@ use lapin::options::{
 };
 use lapin::types::{AMQPValue, FieldTable};
 use lapin::{BasicProperties, Channel, Confirmation, ExchangeKind};
-use tickwheel_push::amqp::AmqpSink;
+use tickwheel_push::amqp::{AmqpSink, delay_of};
 use tickwheel_push::bridge::{
     Bridge, BridgeCounts, BridgeError, BridgeFigures, BridgePlan, ExchangeType, KeySource, QueueStore,
 };
@@ -195,6 +197,73 @@ async fn a_delayed_message_arrives_as_it_was_published() {
     );
     until("all are acked", || bridged.counts().stored == 2).await;
     bridged.stop().await;
+}
+
+/// A program of Python as it was for the plugin, but for the type of the exchange.
+const IN_PYTHON: &str = r#"
+import sys, pika
+connection = pika.BlockingConnection(pika.URLParameters(sys.argv[1]))
+channel = connection.channel()
+channel.exchange_declare("pika", exchange_type="fanout", durable=True)
+channel.confirm_delivery()
+for number in range(3):
+    properties = pika.BasicProperties(headers={"x-delay": 300 * number, "number": number}, delivery_mode=2)
+    channel.basic_publish("pika", "eu", str(number).encode(), properties, mandatory=True)
+connection.close()
+"#;
+
+/// A program of Node as it was for the plugin, but for the type of the exchange.
+const IN_NODE: &str = r#"
+const amqplib = require("amqplib");
+(async () => {
+    const connection = await amqplib.connect(process.argv[1]);
+    const channel = await connection.createConfirmChannel();
+    await channel.assertExchange("amqplib", "fanout", { durable: true });
+    for (let number = 0; number < 3; number++) {
+        const headers = { "x-delay": 300 * number, number };
+        channel.publish("amqplib", "eu", Buffer.from(String(number)), { headers, persistent: true, mandatory: true });
+    }
+    await channel.waitForConfirms();
+    await connection.close();
+})();
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_publisher_in_another_language_changes_one_declare() {
+    let Some(broker) = Broker::shared() else { return };
+    let programs =
+        [("pika", foreign::python(IN_PYTHON, "pika")), ("amqplib", foreign::node(IN_NODE, "amqplib"))];
+    for (name, program) in programs {
+        let Some(mut program) = program else { continue };
+        let plan = plan(name);
+        let bridged = Bridged::start(&broker, memory(), &plan);
+        until("the bridge works", || bridged.counts().sessions == 1).await;
+        let (_client, channel) = publisher(&broker).await;
+        let queue = format!("{name}.eu");
+        consumer(&channel, &plan, &queue, "eu").await;
+        let begun = Instant::now();
+        let ended = program.arg(broker.uri()).output().expect("the program runs");
+        assert!(ended.status.success(), "{name}: {}", String::from_utf8_lossy(&ended.stderr));
+        for number in 0..3_i32 {
+            let message = get(&channel, &queue).await;
+            let took = begun.elapsed();
+            assert!(
+                took >= Duration::from_millis(300 * number.unsigned_abs() as u64),
+                "{name} {number}: {took:?}"
+            );
+            assert_eq!(message.data, number.to_string().as_bytes());
+            let properties = &message.properties;
+            assert_eq!(*properties.delivery_mode(), Some(2));
+            let table = properties.headers().as_ref().expect("headers");
+            let small = match table.inner().get("number") {
+                Some(AMQPValue::LongInt(number)) => *number,
+                Some(AMQPValue::ShortShortInt(number)) => (*number).into(),
+                other => panic!("{name}: {other:?}"),
+            };
+            assert_eq!((small, delay_of(table)), (number, Some(-300 * i64::from(number))), "{name}");
+        }
+        bridged.stop().await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,4 +1,7 @@
-//! Signatures, verified by the libraries that receivers use: `standardwebhooks` and `svix` of PyPI.
+//! Signatures, verified by the libraries that receivers use: `standardwebhooks` and `svix` of PyPI and of npm.
+
+#[path = "kit/foreign.rs"]
+mod foreign;
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -26,31 +29,52 @@ for secret in said["secrets"]:
             print("bad:", error)
 "#;
 
-/// Runs the libraries with these secrets; `None`: they are not installed.
-#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
-fn verified(secrets: &[&str], headers: &BTreeMap<String, String>, body: &[u8]) -> Option<Vec<String>> {
-    let can_import = Command::new("python3").args(["-c", "import standardwebhooks, svix"]).output();
-    if !can_import.is_ok_and(|done| done.status.success()) {
-        let text = "python3 has no standardwebhooks and svix: pip install standardwebhooks svix";
-        assert!(std::env::var_os("TICKWHEEL_REQUIRE_ALL").is_none(), "{text}");
-        eprintln!("SKIPPED: {text}");
-        return None;
+const VERIFY_IN_NODE: &str = r#"
+const { Webhook: Standard } = require("standardwebhooks");
+const { Webhook: Svix } = require("svix");
+const said = JSON.parse(require("fs").readFileSync(0, "utf8"));
+const body = Buffer.from(said.body, "base64").toString();
+for (const secret of said.secrets) {
+    for (const Library of [Standard, Svix]) {
+        try {
+            new Library(secret).verify(body, said.headers);
+            console.log("good");
+        } catch (error) {
+            console.log("bad:", error.message);
+        }
     }
+}
+"#;
+
+/// Runs the libraries with these secrets.
+fn verified(
+    mut command: Command,
+    secrets: &[&str],
+    headers: &BTreeMap<String, String>,
+    body: &[u8],
+) -> Vec<String> {
     let said = serde_json::json!({ "secrets": secrets, "headers": headers, "body": STANDARD.encode(body) });
-    let mut command = Command::new("python3");
-    let mut python = command
-        .args(["-c", VERIFY])
+    let mut program = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
-        .expect("it ran before");
-    python.stdin.take().expect("a pipe").write_all(said.to_string().as_bytes()).expect("it reads");
-    let output = python.wait_with_output().expect("it ends");
-    Some(String::from_utf8(output.stdout).expect("text").lines().map(str::to_owned).collect())
+        .expect("its libraries were loaded before");
+    program.stdin.take().expect("a pipe").write_all(said.to_string().as_bytes()).expect("it reads");
+    let output = program.wait_with_output().expect("it ends");
+    String::from_utf8(output.stdout).expect("text").lines().map(str::to_owned).collect()
 }
 
 #[tokio::test]
-async fn the_libraries_of_receivers_verify_all_forms_with_each_secret_of_a_rotation() {
+async fn the_libraries_of_python_verify_all_forms_with_each_secret_of_a_rotation() {
+    each_form_is_verified(|| foreign::python(VERIFY, "standardwebhooks, svix")).await;
+}
+
+#[tokio::test]
+async fn the_libraries_of_node_verify_all_forms_with_each_secret_of_a_rotation() {
+    each_form_is_verified(|| foreign::node(VERIFY_IN_NODE, "svix")).await;
+}
+
+async fn each_form_is_verified(program: impl Fn() -> Option<Command>) {
     let queue = Queue::options().open_memory().expect("a queue");
     let name = QueueName::new("close").expect("a name");
     let secrets = [new_secret().expect("random numbers"), new_secret().expect("random numbers")];
@@ -67,11 +91,12 @@ async fn the_libraries_of_receivers_verify_all_forms_with_each_secret_of_a_rotat
             .map(|(name, value)| (name.to_string(), value.to_str().expect("text").to_owned()))
             .collect();
         let [first, second] = [&secrets[0], &secrets[1]];
-        let Some(results) = verified(&[first, second, &other], &headers, &body) else { return };
+        let Some(command) = program() else { return };
+        let results = verified(command, &[first, second, &other], &headers, &body);
         let is_good: Vec<_> = results.iter().map(|result| result == "good").collect();
         assert_eq!(is_good, [true, true, true, true, false, false], "{form:?}: {results:?}");
         let changed = [&body[..], b" "].concat();
-        let results = verified(&[first], &headers, &changed).expect("it ran before");
+        let results = verified(program().expect("it ran before"), &[first], &headers, &changed);
         assert!(results.iter().all(|result| result.starts_with("bad")), "{results:?}");
     }
 }

@@ -1,7 +1,11 @@
 //! Webhooks against a receiver that answers as the test wants: what arrives, and what becomes of the task.
 
+#[path = "kit/tls_front.rs"]
+mod tls_front;
+
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -15,6 +19,10 @@ use tickwheel_push::{Push, Target, TargetState};
 use tickwheel_queue::{Death, Get, Key, Put, Queue, QueueName, Retry, TaskView};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::version::{TLS12, TLS13};
+
+use tls_front::Identity;
 
 /// How the receiver treats the next request.
 #[derive(Clone)]
@@ -120,22 +128,24 @@ struct Pushed {
 
 struct Options {
     url: String,
-    places: Vec<&'static str>,
+    places: Vec<String>,
     rules: AnswerRules,
     timeout: Duration,
     signers: Vec<String>,
     resolver: Arc<dyn Resolve>,
+    tls: TlsPlan,
 }
 
 impl Options {
     fn of(url: String) -> Self {
         Self {
             url,
-            places: vec!["127.0.0.1"],
+            places: vec!["127.0.0.1".to_owned()],
             rules: AnswerRules::default(),
             timeout: Duration::from_secs(5),
             signers: Vec::new(),
             resolver: Arc::new(SystemResolver),
+            tls: TlsPlan::default(),
         }
     }
 
@@ -152,7 +162,7 @@ impl Options {
             connections_kept: 8,
             guard: Arc::new(Guard::new(places)),
             resolver: self.resolver,
-            tls: TlsPlan::default().config().expect("TLS"),
+            tls: self.tls.config().expect("TLS"),
         });
         let (push, _) = Push::new(&queue);
         let breaker = BreakerPlan { failures: 5, open_ms: 20, open_max_ms: 40 };
@@ -365,23 +375,116 @@ async fn a_kept_connection_that_was_closed_costs_no_attempt() {
     assert_eq!((pushed.count("acked"), pushed.count("failed"), pushed.count("given_back")), (20, 0, 0));
 }
 
-/// Answers a public address when the name is looked up for the first time, and loopback afterwards.
-struct Rebinding(Mutex<Vec<IpAddr>>);
+/// A name whose addresses are others at each look-up. The last answer is repeated.
+struct Rebinding(Mutex<Vec<&'static [[u8; 4]]>>);
 
 impl Resolve for Rebinding {
     fn resolve<'a>(&'a self, _: &'a str) -> Resolving<'a> {
         let mut left = self.0.lock().expect("no panic");
-        let address = if left.len() > 1 { left.remove(0) } else { left[0] };
-        Box::pin(async move { Ok(vec![address]) })
+        let addresses = if left.len() > 1 { left.remove(0) } else { left[0] };
+        Box::pin(async move { Ok(addresses.iter().map(|bytes| IpAddr::from(*bytes)).collect()) })
     }
+}
+
+/// A listener at another address of loopback, which counts its connections.
+async fn listener_beside(receiver: &Receiver) -> (SocketAddr, Arc<AtomicUsize>) {
+    let at = SocketAddr::new([127, 0, 0, 2].into(), receiver.address.port());
+    let listener = TcpListener::bind(at).await.expect("all of 127/8 is this machine");
+    let count = Arc::<AtomicUsize>::default();
+    let counted = Arc::clone(&count);
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            counted.fetch_add(1, Ordering::SeqCst);
+            drop(stream);
+        }
+    });
+    (at, count)
+}
+
+#[tokio::test]
+async fn a_name_that_changes_its_address_is_checked_at_each_connection() {
+    let close = Treat::AnswerAndClose("HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n");
+    let receiver = Receiver::start([close]).await;
+    let (_, denied) = listener_beside(&receiver).await;
+    let resolver = Arc::new(Rebinding(Mutex::new(vec![&[[127, 0, 0, 1]], &[[127, 0, 0, 2]]])));
+    let place = format!("127.0.0.1:{}", receiver.address.port());
+    let url = format!("http://hooks.example:{}/", receiver.address.port());
+    let pushed = Options { places: vec![place], resolver, ..Options::of(url) }.start();
+    pushed.put("order:1");
+    pushed.until_acked("order:1").await;
+    // The first connection is closed, so that the second one has a look-up of its own.
+    pushed.put("order:2");
+    pushed.until("blocked", |pushed| pushed.count("blocked") == 3).await;
+    assert_eq!((receiver.requests().len(), denied.load(Ordering::SeqCst)), (1, 0));
+}
+
+#[tokio::test]
+async fn a_denied_address_beside_an_allowed_one_is_never_called() {
+    let receiver = Receiver::start([]).await;
+    let (_, denied) = listener_beside(&receiver).await;
+    let both: &[[u8; 4]] = &[[127, 0, 0, 2], [127, 0, 0, 1]];
+    let resolver = Arc::new(Rebinding(Mutex::new(vec![both])));
+    let place = format!("127.0.0.1:{}", receiver.address.port());
+    let url = format!("http://hooks.example:{}/", receiver.address.port());
+    let pushed = Options { places: vec![place], resolver, ..Options::of(url) }.start();
+    pushed.put("order:1");
+    pushed.until_acked("order:1").await;
+    assert_eq!((receiver.requests().len(), denied.load(Ordering::SeqCst)), (1, 0));
+}
+
+/// Puts a task to a receiver over TLS, and returns the target when the task is acked or given back.
+async fn over_tls(front: ServerConfig, tls: TlsPlan) -> Pushed {
+    let receiver = Receiver::start([]).await;
+    let port = tls_front::start(receiver.address, front).await;
+    let url = format!("https://127.0.0.1:{port}/");
+    let pushed = Options { tls, ..Options::of(url) }.start();
+    pushed.put("order:1");
+    pushed.until("tried", |pushed| pushed.count("acked") + pushed.count("given_back") > 0).await;
+    assert_eq!(pushed.count("failed"), 0, "TLS is never the fault of a task");
+    assert_eq!(receiver.requests().is_empty(), pushed.count("acked") == 0);
+    pushed
+}
+
+fn reason(pushed: &Pushed) -> String {
+    pushed.push.view(&pushed.name).and_then(|view| view.reason).expect("a reason").to_string()
+}
+
+#[tokio::test]
+async fn a_receiver_is_known_by_its_certificate() {
+    let ours = Identity::new("127.0.0.1");
+    let trusting = |roots: &Identity| TlsPlan { roots_pem: Some(roots.roots_pem()), ..TlsPlan::default() };
+    let pushed = over_tls(ours.server(&[&TLS13, &TLS12], None), trusting(&ours)).await;
+    assert_eq!(pushed.count("acked"), 1);
+    // A certificate of another authority, of the web's authorities, and of another name.
+    let pushed = over_tls(ours.server(&[&TLS13], None), trusting(&Identity::new("127.0.0.1"))).await;
+    assert!(reason(&pushed).contains("TLS: invalid peer certificate"), "{}", reason(&pushed));
+    let pushed = over_tls(ours.server(&[&TLS13], None), TlsPlan::default()).await;
+    assert!(reason(&pushed).contains("UnknownIssuer"), "{}", reason(&pushed));
+    let other = Identity::new("hooks.example");
+    let pushed = over_tls(other.server(&[&TLS13], None), trusting(&other)).await;
+    assert!(reason(&pushed).contains("not valid for name"), "{}", reason(&pushed));
+}
+
+#[tokio::test]
+async fn a_certificate_of_the_client_and_the_lowest_version_count() {
+    let (ours, client) = (Identity::new("127.0.0.1"), Identity::new("tickwheel"));
+    let roots_pem = Some(ours.roots_pem());
+    let shown =
+        TlsPlan { roots_pem: roots_pem.clone(), client_pem: Some(client.pem()), ..TlsPlan::default() };
+    let none = TlsPlan { roots_pem: roots_pem.clone(), ..TlsPlan::default() };
+    let asking = || ours.server(&[&TLS13, &TLS12], Some(&client));
+    assert_eq!(over_tls(asking(), shown).await.count("acked"), 1);
+    assert_eq!(over_tls(asking(), none).await.count("acked"), 0);
+    let new = || TlsPlan { roots_pem: roots_pem.clone(), only_tls13: true, ..TlsPlan::default() };
+    assert_eq!(over_tls(ours.server(&[&TLS12], None), new()).await.count("acked"), 0);
+    assert_eq!(over_tls(ours.server(&[&TLS13], None), new()).await.count("acked"), 1);
 }
 
 #[tokio::test]
 async fn a_name_that_leads_into_the_own_network_is_blocked_at_each_connection() {
     let receiver = Receiver::start([]).await;
     let port = receiver.address.port();
-    let loopback: IpAddr = "127.0.0.1".parse().expect("an address");
-    let resolver = Arc::new(Rebinding(Mutex::new(vec![loopback])));
+    let resolver = Arc::new(Rebinding(Mutex::new(vec![&[[127, 0, 0, 1]]])));
     let url = format!("https://hooks.example:{port}/");
     let pushed = Options { places: Vec::new(), resolver, ..Options::of(url) }.start();
     pushed.put("order:1");
