@@ -110,6 +110,8 @@ events! {
     TARGETS_NOT_READ = "targets_not_read";
     /// The state of a target changed.
     TARGET_CHANGED = "target_changed";
+    /// A connection to a broker was opened or lost, or cannot be opened.
+    CONNECTION_CHANGED = "connection_changed";
     /// A change of a target cannot be stored.
     TARGET_NOT_KEPT = "target_not_kept";
 

@@ -8,6 +8,7 @@ use clap::Args;
 use tickwheel_queue::backup::Manifest;
 use tickwheel_queue::doctor::{Depth, examine_dir};
 use tickwheel_queue::warning_of_others;
+use tickwheel_server::KeyUse;
 
 use crate::doctor::Report;
 use crate::output::{Format, say};
@@ -22,7 +23,8 @@ use crate::output::{Format, say};
 Examples:
   tickwheel doctor ./tickwheel-data
   tickwheel doctor --deep /backup/tickwheel                      reads and checks every record
-  tickwheel doctor ./tickwheel-data -o json | jq .problems")]
+  tickwheel doctor ./tickwheel-data -o json | jq .problems
+  tickwheel doctor ./tickwheel-data --secret-key-file secret-keys")]
 pub(crate) struct Doctor {
     /// The data directory
     #[arg(value_name = "DIR")]
@@ -30,6 +32,9 @@ pub(crate) struct Doctor {
     /// Read and check every record; without this option, only what a start of a server reads
     #[arg(long)]
     deep: bool,
+    /// The file with the keys that encrypt the secrets of targets. A key that targets need and the file lacks is a problem
+    #[arg(long, value_name = "FILE", env = "TICKWHEEL_SECRET_KEY_FILE")]
+    secret_key_file: Option<PathBuf>,
     #[command(flatten)]
     format: Format,
 }
@@ -40,7 +45,7 @@ impl Doctor {
     /// # Errors
     /// There is no such directory.
     pub(crate) fn run(self) -> Result<ExitCode> {
-        let Self { directory, deep, format } = self;
+        let Self { directory, deep, secret_key_file, format } = self;
         let depth = if deep { Depth::Records } else { Depth::Opening };
         let found = examine_dir(&directory, depth).context("failed to examine a data directory")?;
         let (backup, differs) = match Manifest::read(&directory) {
@@ -51,14 +56,19 @@ impl Doctor {
             Ok(None) => (None, None),
             Err(error) => (None, Some(error)),
         };
-        let in_order = found.is_in_order() && differs.is_none();
+        let targets = found.targets.iter().map(|(queue, target)| (queue, &**target));
+        let keys = KeyUse::of(targets, secret_key_file.as_deref())
+            .with_context(|| secret_key_file.unwrap_or_default().display().to_string())?;
+        let has_keys = keys.iter().all(|key| key.is_in_file != Some(false));
+        let in_order = found.is_in_order() && differs.is_none() && has_keys;
         if let Some(warning) = warning_of_others(&directory) {
             say(&format!("warning: {warning}"));
         }
         if found.in_use {
             say("a running process uses this directory, so the figures may change");
         }
-        let report = Report::new(&directory, &found).of_backup(backup.as_ref(), differs.as_ref());
+        let report =
+            Report::new(&directory, &found).of_backup(backup.as_ref(), differs.as_ref()).with_keys(&keys);
         report.print(&format)?;
         Ok(if in_order { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }

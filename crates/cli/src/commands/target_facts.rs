@@ -31,6 +31,9 @@ pub(super) fn facts(view: &TargetView) -> Vec<Fact> {
     add("queue", view.queue.clone());
     add("kind", view.target.kind.name().to_owned());
     add("state", view.state.name().to_owned());
+    if let Some(since) = view.since_ms {
+        add("since", time::format(since));
+    }
     if let Some(reason) = &view.reason {
         add("reason", reason.clone());
     }
@@ -107,7 +110,7 @@ mod tests {
             target: TargetBody::parse(settings.as_bytes()).expect(settings),
             version: 7,
             state: TargetState::Open,
-            since_ms: None,
+            since_ms: Some(1_893_456_000_000),
             reason: Some("http 503".to_owned()),
             in_flight: 2,
             attempts: PushCounts { acked: 5, given_back: 1, ..PushCounts::default() },
@@ -125,6 +128,7 @@ mod tests {
         for line in [
             "queue=orders",
             "state=open",
+            "since=2030-01-01T00:00:00.000Z",
             "reason=http 503",
             "in flight=2",
             "attempts=acked 5, failed 0, dead 0, given back 1, blocked 0",

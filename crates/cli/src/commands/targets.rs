@@ -61,6 +61,11 @@ fn reason(target: &TargetRow) -> Option<String> {
     Some(format!("{}: {reason}", target.queue))
 }
 
+/// Since when there is a state; empty if the server does not say.
+fn since(ms: Option<i64>) -> String {
+    ms.map(time::format).unwrap_or_default()
+}
+
 /// The numbers of attempts, in the order of the header.
 fn counts(counts: PushCounts) -> [String; 5] {
     let PushCounts { acked, failed, dead, given_back, blocked } = counts;
@@ -68,16 +73,28 @@ fn counts(counts: PushCounts) -> [String; 5] {
 }
 
 impl Row for TargetRow {
-    const HEADER: &'static [&'static str] =
-        &["QUEUE", "KIND", "TO", "STATE", "IN FLIGHT", "ACKED", "FAILED", "DEAD", "GIVEN BACK", "BLOCKED"];
+    const HEADER: &'static [&'static str] = &[
+        "QUEUE",
+        "KIND",
+        "TO",
+        "STATE",
+        "SINCE",
+        "IN FLIGHT",
+        "ACKED",
+        "FAILED",
+        "DEAD",
+        "GIVEN BACK",
+        "BLOCKED",
+    ];
 
     fn json(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("an answer is plain JSON")
     }
 
     fn cells(&self) -> Vec<String> {
-        let state = [self.kind.name(), &self.to, self.state.name()].map(str::to_owned);
-        [&[self.queue.clone()][..], &state, &[self.in_flight.to_string()], &counts(self.attempts)].concat()
+        let place = [&self.queue, self.kind.name(), &self.to].map(str::to_owned);
+        let state = [self.state.name().to_owned(), since(self.since_ms), self.in_flight.to_string()];
+        [&place[..], &state, &counts(self.attempts)].concat()
     }
 }
 
@@ -93,7 +110,7 @@ impl Row for ConnectionRow {
             self.name.clone(),
             self.kind.name().to_owned(),
             self.state.name().to_owned(),
-            self.since_ms.map(time::format).unwrap_or_default(),
+            since(self.since_ms),
             self.reason.clone().unwrap_or_default(),
         ]
     }

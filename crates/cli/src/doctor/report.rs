@@ -13,8 +13,9 @@ use tickwheel_queue::{BackupError, Durability};
 use crate::commands::backup::has_since;
 use tickwheel_queue::FORMAT;
 use tickwheel_queue::doctor::{Examination, Problem, Span};
+use tickwheel_server::KeyUse;
 
-use super::rows::{LogRow, ProblemRow, QueueRow, SegmentRow};
+use super::rows::{KeyRow, LogRow, ProblemRow, QueueRow, SegmentRow};
 use crate::output::{Format, Row, STDOUT, json_line, say, stdout};
 use crate::printable::one_line;
 
@@ -46,6 +47,7 @@ pub(crate) struct Report {
     checkpoint: Option<Checkpoint>,
     torn: Option<Torn>,
     queues: Vec<QueueRow>,
+    secret_keys: Vec<KeyRow>,
     logs: Vec<LogRow>,
     segments: Vec<SegmentRow>,
     not_needed: Vec<String>,
@@ -111,6 +113,7 @@ impl Report {
             queues: queues
                 .map(|(queue, tasks)| QueueRow { queue: queue.as_str().to_owned(), tasks: *tasks })
                 .collect(),
+            secret_keys: Vec::new(),
             logs: found.logs.iter().map(LogRow::from).collect(),
             segments: segments.into_iter().map(SegmentRow::from).collect(),
             not_needed: found.not_needed.clone(),
@@ -140,6 +143,25 @@ impl Report {
         self
     }
 
+    /// Adds the keys that the targets need. One that the given file lacks is a problem.
+    pub(crate) fn with_keys(mut self, keys: &[KeyUse]) -> Self {
+        self.secret_keys = keys.iter().map(KeyRow::from).collect();
+        for row in self.secret_keys.iter().filter(|row| row.in_file == Some(false)) {
+            self.in_order = false;
+            self.problems.push(ProblemRow {
+                file: String::new(),
+                offset: None,
+                what: format!(
+                    "the file with the secret keys lacks the key {}, which encrypts secrets of the targets of: {}",
+                    row.id,
+                    row.queues.join(", ")
+                ),
+                to_do: "add the key to the file; without it these targets are disabled, and their secrets have to be set anew",
+            });
+        }
+        self
+    }
+
     /// Prints the report: one object as JSON, or a page for people.
     ///
     /// # Errors
@@ -157,6 +179,7 @@ impl Report {
         out.flush().context(STDOUT)?;
         drop(out);
         print_rows(format, "queues", std::mem::take(&mut self.queues))?;
+        print_rows(format, "secret keys", std::mem::take(&mut self.secret_keys))?;
         print_rows(format, "log files", std::mem::take(&mut self.logs))?;
         print_rows(format, "segments", std::mem::take(&mut self.segments))?;
         if self.way_out.is_empty() {

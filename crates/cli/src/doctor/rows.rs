@@ -4,6 +4,7 @@ use indicatif::HumanBytes;
 use serde::Serialize;
 use tickwheel_api::time;
 use tickwheel_queue::doctor::{LogFile, Problem, SegmentFile, Span};
+use tickwheel_server::KeyUse;
 
 use crate::output::Row;
 
@@ -12,6 +13,15 @@ use crate::output::Row;
 pub(super) struct QueueRow {
     pub(super) queue: String,
     pub(super) tasks: u64,
+}
+
+/// A key that encrypts secrets of targets.
+#[derive(Serialize)]
+pub(super) struct KeyRow {
+    pub(super) id: String,
+    pub(super) queues: Vec<String>,
+    /// Whether the given file has the key; `null` if no file was given.
+    pub(super) in_file: Option<bool>,
 }
 
 /// A file of the log.
@@ -52,6 +62,13 @@ pub(super) struct ProblemRow {
     pub(super) offset: Option<u64>,
     pub(super) what: String,
     pub(super) to_do: &'static str,
+}
+
+impl From<&KeyUse> for KeyRow {
+    fn from(key: &KeyUse) -> Self {
+        let queues = key.queues.iter().map(|queue| queue.as_str().to_owned()).collect();
+        Self { id: key.id.clone(), queues, in_file: key.is_in_file }
+    }
 }
 
 impl From<&LogFile> for LogRow {
@@ -124,6 +141,23 @@ impl Row for QueueRow {
 
     fn cells(&self) -> Vec<String> {
         vec![self.queue.clone(), self.tasks.to_string()]
+    }
+}
+
+impl Row for KeyRow {
+    const HEADER: &'static [&'static str] = &["SECRET KEY", "IN THE FILE", "QUEUES"];
+
+    fn json(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("a row is plain JSON")
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let in_file = match self.in_file {
+            Some(true) => "yes",
+            Some(false) => "no",
+            None => "",
+        };
+        vec![self.id.clone(), in_file.to_owned(), self.queues.join(", ")]
     }
 }
 

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use rustix::process::Signal;
+use serde_json::json;
 
 use crate::run::run;
 use crate::server::Server;
@@ -76,6 +77,48 @@ fn damage_is_told_with_its_place_and_a_way_out() {
     let copied = run(&["backup", text(&data), text(&place.path().join("copy"))]);
     assert_eq!(copied.code, 1);
     assert!(copied.err.contains("meta at byte 0"), "{}", copied.err);
+}
+
+#[test]
+fn a_secret_key_that_is_missing_is_named() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let [data, keys, other] = ["data", "keys", "other"].map(|name| place.path().join(name));
+    let key = |byte: char| format!("{}=\n", byte.to_string().repeat(43));
+    std::fs::write(&keys, key('A')).expect("writable");
+    std::fs::write(&other, key('B').replace("BBB=", "BBA=")).expect("writable");
+    let options = ["--data", text(&data), "--listen", "127.0.0.1:0", "--secret-key-file", text(&keys)];
+    let server = Server::start(&options);
+    for queue in ["mails", "orders"] {
+        let set = ["target", "set", queue, "--url", "https://shop.example/", "--new-secret"];
+        let set = run(&[&set[..], &["--server", &server.url]].concat());
+        assert_eq!(set.code, 0, "{}", set.err);
+    }
+    assert!(server.stop(Signal::TERM).success());
+    let asked = |more: &[&str]| {
+        let seen = run(&[&["doctor", text(&data), "-o", "json"], more].concat());
+        let report: serde_json::Value = serde_json::from_str(&seen.out).expect("JSON");
+        (seen.code, report)
+    };
+    let (code, report) = asked(&[]);
+    let key = &report["secret_keys"][0];
+    assert_eq!((code, &key["in_file"], &key["queues"]), (0, &json!(null), &json!(["mails", "orders"])));
+    let (code, report) = asked(&["--secret-key-file", text(&keys)]);
+    assert_eq!(
+        (code, &report["secret_keys"][0]["in_file"], &report["in_order"]),
+        (0, &json!(true), &json!(true))
+    );
+    let (code, report) = asked(&["--secret-key-file", text(&other)]);
+    assert_eq!(
+        (code, &report["secret_keys"][0]["in_file"], &report["in_order"]),
+        (1, &json!(false), &json!(false))
+    );
+    let problem = report["problems"][0]["what"].as_str().expect("a problem");
+    let id = report["secret_keys"][0]["id"].as_str().expect("an id");
+    assert!(problem.contains(id) && problem.ends_with(": mails, orders"), "{problem}");
+    let seen = run(&["doctor", text(&data), "-o", "table", "--secret-key-file", text(&other)]);
+    assert!(seen.out.contains("lacks the key") && seen.out.contains("IN THE FILE"), "{}", seen.out);
+    let seen = run(&["doctor", text(&data), "--secret-key-file", text(&place.path().join("absent"))]);
+    assert!(seen.code == 1 && seen.err.contains("absent"), "{}", seen.err);
 }
 
 #[test]

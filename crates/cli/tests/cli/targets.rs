@@ -103,7 +103,7 @@ fn the_list_has_targets_reasons_and_connections() {
     let lists = json!({
         "targets": [
             { "queue": "mails", "kind": "kafka", "to": "main due", "state": "closed", "in_flight": 4, "attempts": attempts(9) },
-            { "queue": "orders", "kind": "webhook", "to": "https://shop.example/hooks", "state": "open",
+            { "queue": "orders", "kind": "webhook", "to": "https://shop.example/hooks", "state": "open", "since": "2030-01-01T00:00:00.000Z",
               "reason": "connection refused", "in_flight": 0, "attempts": attempts(5) },
         ],
         "connections": [
@@ -118,9 +118,9 @@ fn the_list_has_targets_reasons_and_connections() {
     has(
         &table.out,
         &[
-            "QUEUE KIND TO STATE IN FLIGHT ACKED FAILED DEAD GIVEN BACK BLOCKED",
+            "QUEUE KIND TO STATE SINCE IN FLIGHT ACKED FAILED DEAD GIVEN BACK BLOCKED",
             "mails kafka main due closed 4 9 3 1 7 0",
-            "orders webhook https://shop.example/hooks open 0 5 3 1 7 0 orders: connection refused",
+            "orders webhook https://shop.example/hooks open 2030-01-01T00:00:00.000Z 0 5 3 1 7 0 orders: connection refused",
             "CONNECTION KIND STATE SINCE REASON main kafka down 2030-01-01T00:00:00.000Z no broker answers",
             "spare nats unused",
         ],

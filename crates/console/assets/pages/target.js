@@ -154,6 +154,7 @@ export function Target({ queue }) {
             ${OUTCOMES.map((word) => html`<${Tile} label=${t(`target.${word}`)} value=${number(view.attempts[word])} />`)}
         </dl>
         ${view.reason && html`<p class=${`why ${view.state === 'closed' ? '' : 'why-dead'}`}><${Reason} text=${view.reason} /></p>`}
+        ${view.since && html`<p>${t('target.since')} <${Time} ms=${Date.parse(view.since)} both /></p>`}
         ${connection && html`<p>${t('target.connection')} <span class="name">${name}</span> <${Word} word=${connection.state} /> ${connection.since && html`<${Time} ms=${Date.parse(connection.since)} both />`} <${Reason} text=${connection.reason} /></p>`}
         ${error && html`<${Failure} error=${error} />`}
         <div class="actions">
@@ -216,6 +217,11 @@ export function Targets() {
         cell: (/** @type {any} */ row) =>
             html`<div><${Word} word=${row.state} />${row.reason && html`<br /><small><${Reason} text=${row.reason} /></small>`}</div>`,
     };
+    const since = {
+        key: 'since',
+        label: t('target.since'),
+        cell: (/** @type {any} */ row) => (row.since ? html`<${Time} ms=${Date.parse(row.since)} both />` : '–'),
+    };
     const columns = [
         {
             key: 'queue',
@@ -229,6 +235,7 @@ export function Targets() {
             cell: (/** @type {any} */ row) => html`<div class="name"><span class="dim">${row.kind}</span> ${row.to}</div>`,
         },
         state,
+        since,
         { key: 'flight', label: t('setting.max_in_flight'), numeric: true, cell: (/** @type {any} */ row) => number(row.in_flight) },
         ...OUTCOMES.slice(0, 4).map(count),
     ];
@@ -252,11 +259,7 @@ export function Targets() {
                     },
                     { key: 'kind', label: t('target.kind'), cell: (/** @type {any} */ row) => row.kind },
                     state,
-                    {
-                        key: 'since',
-                        label: t('target.since'),
-                        cell: (/** @type {any} */ row) => (row.since ? html`<${Time} ms=${Date.parse(row.since)} both />` : '–'),
-                    },
+                    since,
                 ]} />`
             }`}<//>
     `;

@@ -19,9 +19,10 @@ use tickwheel_push::webhook::new_secret;
 use tickwheel_push::{Figures, Message, Notice, Pause, Push, TargetState};
 use tickwheel_queue::{Queue, QueueChange, QueueName, QueueSettings, TargetRecord};
 use tokio::sync::{Mutex, mpsc};
-use tokio::time::{sleep, timeout};
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
 use super::brokers::Named;
+use super::connection_states::ConnectionStates;
 use super::log_lines;
 use super::made;
 use super::outside::Outside;
@@ -38,6 +39,8 @@ use crate::translate::settings;
 const TEST_SPARE: Duration = Duration::from_secs(5);
 /// Targets that could not be read are tried again after this time.
 const START_PAUSE: Duration = Duration::from_secs(10);
+/// How often the states of the connections are looked at.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// All targets of a server. Cheap to clone.
 #[derive(Clone)]
@@ -116,17 +119,28 @@ impl Targets {
         self.0.push.stop(grace).await;
     }
 
-    /// Starts the targets of the store if that has failed before. Then writes changes of states to the log, and stores that a target was
+    /// Starts the targets of the store if that has failed before. Then writes changes of states to the log, and stores when a target is
     /// disabled, for ever.
     pub(crate) async fn keep_up(self) {
         while !self.start().await {
             sleep(START_PAUSE).await;
         }
         let mut notices = self.0.notices.lock().await;
-        while let Some(notice) = notices.recv().await {
-            log_lines::changed(&notice);
-            if notice.state == TargetState::Disabled {
-                self.disabled(&notice).await;
+        let mut connections = ConnectionStates::default();
+        let mut looks = interval(LOOK_EVERY);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                notice = notices.recv() => {
+                    let Some(notice) = notice else { return };
+                    log_lines::changed(&notice);
+                    if notice.state == TargetState::Disabled {
+                        self.disabled(&notice).await;
+                    }
+                }
+                _ = looks.tick(), if !self.0.outside.brokers.is_empty() => {
+                    connections.changed(self.connections()).iter().for_each(log_lines::connection_changed);
+                }
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Log lines about targets.
 
+use tickwheel_api::ConnectionRow;
 use tickwheel_push::{Notice, TargetState};
 
 use crate::events;
@@ -26,6 +27,24 @@ pub(super) fn changed(notice: &Notice) {
         TargetState::Closed => {
             tracing::info!(event = events::TARGET_CHANGED, queue, state, "messages are sent to the target")
         }
+    }
+}
+
+/// A connection to a broker was opened or lost, or cannot be opened.
+pub(super) fn connection_changed(connection: &ConnectionRow) {
+    let ConnectionRow { name, kind, state, reason, .. } = connection;
+    let (connection, kind, state, reason) = (name.as_str(), kind.name(), state.name(), reason.as_deref());
+    if reason.is_some() {
+        tracing::warn!(
+            event = events::CONNECTION_CHANGED,
+            connection,
+            kind,
+            state,
+            reason,
+            "nothing is sent over the connection"
+        );
+    } else {
+        tracing::info!(event = events::CONNECTION_CHANGED, connection, kind, state, "the connection is open");
     }
 }
 

@@ -1,7 +1,7 @@
 //! [`SecretKeys`]: the keys that encrypt the secrets of targets in the store.
 //!
-//! A secret is encrypted with AES-256-GCM under a random nonce. The queue and the member are authenticated with it, so that a secret cannot be
-//! moved to another queue by who can write to the disk.
+//! A secret is encrypted with AES-256-GCM under a random nonce. The queue and the member are authenticated with it. So a program that can write
+//! to the disk cannot move a secret to another queue.
 
 use std::fs;
 use std::io;
@@ -85,6 +85,11 @@ impl SecretKeys {
             keys.push(SecretKey { id: id_of(&bytes), key: LessSafeKey::new(key) });
         }
         if keys.is_empty() { Err(SecretKeyError::Empty) } else { Ok(Self { keys }) }
+    }
+
+    /// Whether there is a key with this id.
+    pub(crate) fn has(&self, id: &str) -> bool {
+        self.keys.iter().any(|key| key.id == id)
     }
 
     /// Whether a secret is encrypted under the first key.

@@ -1,8 +1,9 @@
 //! The results of the examination of a directory.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use tickwheel_engine::{QueueName, Timestamp};
+use tickwheel_engine::{QueueName, TargetRecord, Timestamp};
 
 use super::problem::Problem;
 use crate::options::ClockMode;
@@ -50,6 +51,8 @@ pub struct Examination {
     pub dead: Option<u64>,
     /// How many tasks each queue has that have not ended, dead tasks among them. Queues without tasks are absent.
     pub queues: BTreeMap<QueueName, u64>,
+    /// The targets of queues.
+    pub targets: BTreeMap<QueueName, Arc<TargetRecord>>,
     /// How many ended tasks the history has.
     pub ended: Option<u64>,
     /// The files that a copy needs to open as this directory does. Empty if the directory does not open.

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use tickwheel_engine::{Rule, RuleName};
+
 use super::checkpoints::{Found as Checkpoint, find_checkpoint};
 use super::directory::Directory;
 use super::examination::{Depth, Examination, LogFile, Needed, SegmentFile};
@@ -189,6 +191,13 @@ fn take_recovered(recovered: &Recovered, meta: &Meta, found: &mut Examination) {
     found.dead = Some(populations.iter().map(|(_, population)| population.dead).sum());
     let populations = populations.into_iter();
     found.queues = populations.map(|(name, population)| (name, population.live + population.dead)).collect();
+    let rules = catalog.rules().by_name().iter();
+    found.targets = rules
+        .filter_map(|(name, rule)| match (name, &**rule) {
+            (RuleName::Queue(queue), Rule::Queue(record)) => Some((queue.clone(), record.target.clone()?)),
+            _ => None,
+        })
+        .collect();
     found.ended = Some(catalog.histories().len() as u64);
     found.last_written = Some(last.wall).filter(|wall| wall.as_ms() > 0);
     found.torn = report.torn.clone();

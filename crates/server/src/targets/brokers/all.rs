@@ -50,6 +50,11 @@ impl Brokers {
         self.named.get(name)
     }
 
+    /// Whether the configuration has no connection.
+    pub(in crate::targets) fn is_empty(&self) -> bool {
+        self.named.is_empty()
+    }
+
     /// Returns all connections, in the order of their names.
     pub(in crate::targets) fn iter(&self) -> impl Iterator<Item = (&String, &Named)> {
         self.named.iter()
