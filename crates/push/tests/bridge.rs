@@ -266,6 +266,30 @@ async fn a_publisher_in_another_language_changes_one_declare() {
     }
 }
 
+/// A program that publishes a routing key that is not UTF-8.
+const NOT_UTF_8: &str = r#"
+import sys, pika
+connection = pika.BlockingConnection(pika.URLParameters(sys.argv[1]))
+channel = connection.channel()
+channel.confirm_delivery()
+channel.basic_publish("odd", b"\xff\xfe", b"odd")
+connection.close()
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_routing_key_that_is_not_utf_8_stops_the_bridge_and_is_told() {
+    let Some(broker) = Broker::shared() else { return };
+    let Some(mut program) = foreign::python(NOT_UTF_8, "pika") else { return };
+    let bridged = Bridged::start(&broker, memory(), &plan("odd"));
+    until("the bridge works", || bridged.counts().sessions == 1).await;
+    let ended = program.arg(broker.uri()).output().expect("the program runs");
+    assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+    until("the bridge has tried again", || bridged.counts().sessions >= 3).await;
+    until("it is told", || bridged.figures.trouble().is_some_and(|why| why.contains("not UTF-8"))).await;
+    assert_eq!(bridged.counts().received, 0);
+    bridged.crash().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_message_with_a_key_is_moved_and_cancelled() {
     let Some(broker) = Broker::shared() else { return };
@@ -433,8 +457,9 @@ async fn no_message_is_lost_or_early_while_broker_and_bridge_fail() {
     send(0..MESSAGES / 2, &channel).await;
     until("some are kept", || bridged.counts().stored > 100).await;
     // The bridge crashes, and comes back with its directory.
-    let stored_before = bridged.counts();
+    let figures = Arc::clone(&bridged.figures);
     let queue = bridged.crash().await;
+    let before = figures.counts();
     queue.close();
     drop(queue);
     let bridged = Bridged::start(&broker, open(folder.path()), &plan);
@@ -445,17 +470,15 @@ async fn no_message_is_lost_or_early_while_broker_and_bridge_fail() {
     broker.app("stop_app");
     until("the bridge has noticed", || bridged.figures.trouble().is_some()).await;
     broker.app("start_app");
-    until("all are kept", || {
-        let counts = bridged.counts();
-        stored_before.stored + counts.stored >= MESSAGES as u64 && bridged.figures.trouble().is_none()
-    })
-    .await;
+    // The arrivals below show that all are kept. The counts do not: a crash may come between an ack and its count.
+    until("the bridge works again", || bridged.counts().sessions == 2 && bridged.figures.trouble().is_none())
+        .await;
     let client = broker.client().await;
     let channel = client.create_channel().await.expect("a channel");
     let mut seen = BTreeMap::<usize, usize>::new();
     let begun = Instant::now();
     while seen.len() < MESSAGES {
-        assert!(begun.elapsed() < Duration::from_secs(60), "{} of {MESSAGES} arrived", seen.len());
+        assert!(begun.elapsed() < Duration::from_secs(120), "{} of {MESSAGES} arrived", seen.len());
         let message = channel.basic_get("storm.eu".into(), BasicGetOptions::default()).await;
         let Some(message) = message.expect("the broker answers") else {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -468,10 +491,10 @@ async fn no_message_is_lost_or_early_while_broker_and_bridge_fail() {
     let again: usize = seen.values().map(|count| count - 1).sum();
     let counts = bridged.counts();
     assert!(
-        again as u64 <= stored_before.redelivered_without_key + counts.redelivered_without_key + 512,
-        "{again} came again, {stored_before:?} {counts:?}"
+        again as u64 <= before.redelivered_without_key + counts.redelivered_without_key + 512,
+        "{again} came again, {before:?} {counts:?}"
     );
-    assert_eq!((stored_before.refused, counts.refused), (0, 0));
+    assert_eq!((before.refused, counts.refused), (0, 0));
     bridged.stop().await;
 }
 

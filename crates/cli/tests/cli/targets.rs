@@ -324,10 +324,7 @@ fn a_webhook_gets_the_tasks_of_its_queue() {
     assert!(got.head.contains("x-shop: eu") && got.head.contains("tickwheel-key: order%3a1"), "{}", got.head);
     let attempts = shop.until(&["target", "attempts", "orders", "-o", "table"], "acked");
     has(&attempts.out, &["AT KEY ATTEMPT OUTCOME STATUS TOOK REASON", "order:1 1 acked 204"]);
-    has(
-        &shop.run(&["targets", "-o", "table"]).out,
-        &["orders webhook http://127.0.0.1", "closed 0 1 0 0 0 0"],
-    );
+    has(&shop.run(&["targets", "-o", "table"]).out, &["orders webhook http://127.0.0.1", "Z 0 1 0 0 0 0"]);
 
     has(&shop.run(&["target", "pause", "orders", "-o", "table"]).out, &["orders webhook paused"]);
     assert_eq!(shop.run(&["put", "orders", "order:2"]).code, 0);
