@@ -9,10 +9,12 @@ mod count;
 mod cpu;
 mod export;
 mod figures;
+mod goal;
 mod http;
 mod machine;
 mod page;
 mod plot;
+mod push;
 mod random;
 mod report;
 mod rss;
@@ -55,6 +57,8 @@ enum Bench {
     Backup(backup::BackupArguments),
     /// Exports beside lists and imports beside batches, over HTTP: tasks in a second.
     Export(export::ExportArguments),
+    /// Targets of queues beside the bare client of each broker: messages delivered in a second, lateness, and a target that is down.
+    Push(push::PushArguments),
     /// How long each call keeps a thread that serves others, with its largest and worst input: processor time between two turns of a probe.
     Calls(calls::CallsArguments),
     /// The tables of a page, in Markdown, from the CSV of a run.
@@ -77,6 +81,12 @@ enum Bench {
     /// One process of `http`.
     #[command(hide = true, subcommand)]
     HttpPart(http::Part),
+    /// The receiver of the webhooks of `push`.
+    #[command(hide = true)]
+    PushReceiver {
+        /// Where it listens.
+        address: std::net::SocketAddr,
+    },
     /// A store that is filled until its process is killed.
     #[command(hide = true)]
     StoreFill(store::FillArguments),
@@ -101,7 +111,9 @@ fn main() -> anyhow::Result<()> {
         Bench::Beanstalk(arguments) => measured(|| beanstalk::run(&arguments)),
         Bench::Backup(arguments) => measured(|| backup::run(&arguments)),
         Bench::Export(arguments) => measured(|| export::run(&arguments)),
+        Bench::Push(arguments) => measured(|| push::run(&arguments)),
         Bench::Calls(arguments) => measured(|| calls::run(&arguments)),
+        Bench::PushReceiver { address } => push::receive(address),
         Bench::HttpPart(part) => http::part(&part),
         Bench::Table(arguments) => {
             let figures = figures::Figures::load(&arguments.files)?;

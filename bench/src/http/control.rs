@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Sleeps from millisecond to millisecond until it is told to stop; how late each time, in nanoseconds.
-pub(super) fn sleep(stop: &AtomicBool) -> Vec<f64> {
+pub(crate) fn sleep(stop: &AtomicBool) -> Vec<f64> {
     let (begun, step) = (Instant::now(), Duration::from_millis(1));
     let (mut late, mut at) = (Vec::new(), step);
     while !stop.load(Ordering::Relaxed) {

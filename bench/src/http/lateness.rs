@@ -65,7 +65,8 @@ pub(super) fn measured(dir: &Path, pending: u64, due: u64) -> anyhow::Result<(Sa
     Ok((figures(late), figures(slept)))
 }
 
-fn figures(mut late: Vec<f64>) -> Sample {
+/// Percentiles of latenesses, which are nanoseconds.
+pub(crate) fn figures(mut late: Vec<f64>) -> Sample {
     late.sort_by(f64::total_cmp);
     let mut sample = Sample { measured: late.len() as u64, ..Sample::default() };
     for (name, part) in [("p50_ms", 0.5), ("p99_ms", 0.99), ("p99.9_ms", 0.999), ("max_ms", 1.0)] {
@@ -75,7 +76,8 @@ fn figures(mut late: Vec<f64>) -> Sample {
     sample
 }
 
-pub(super) fn now_ms() -> f64 {
+/// Milliseconds since 1970.
+pub(crate) fn now_ms() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_secs_f64() * 1e3
 }
 

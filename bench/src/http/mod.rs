@@ -9,4 +9,6 @@ mod puts;
 mod run;
 mod server;
 
+pub(crate) use control::sleep as control_sleep;
+pub(crate) use lateness::{figures as lateness_figures, now_ms};
 pub(crate) use run::{HttpArguments, Part, part, run};

@@ -1,52 +1,7 @@
 //! The goals, and whether a run met them.
 
-use std::fmt::Write as _;
-
 use crate::figures::Figures;
-use crate::table;
-
-/// A figure that has to be so large, or so small.
-#[derive(Clone, Copy, Debug)]
-struct Goal {
-    implementation: &'static str,
-    workload: &'static str,
-    metric: &'static str,
-    /// Whose sizes it holds for.
-    sizes: fn(u64) -> bool,
-    wanted: Wanted,
-    says: &'static str,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Wanted {
-    AtLeast(f64),
-    AtMost(f64),
-}
-
-impl Wanted {
-    fn is_met(self, value: f64) -> bool {
-        match self {
-            Self::AtLeast(least) => value >= least,
-            Self::AtMost(most) => value <= most,
-        }
-    }
-
-    fn text(self) -> String {
-        match self {
-            Self::AtLeast(least) => format!(">= {least}"),
-            Self::AtMost(most) => format!("<= {most}"),
-        }
-    }
-}
-
-const fn goal(
-    implementation: &'static str,
-    (workload, metric): (&'static str, &'static str),
-    wanted: Wanted,
-    says: &'static str,
-) -> Goal {
-    Goal { implementation, workload, metric, sizes: |_| true, wanted, says }
-}
+use crate::goal::{self, Goal, Wanted, goal};
 
 const GOALS: [Goal; 13] = [
     goal(
@@ -110,23 +65,9 @@ const GOALS: [Goal; 13] = [
     },
 ];
 
-/// A line for each goal and size that was measured: the median with its spread, and whether it is enough.
+/// A line for each goal and size that was measured.
 pub(crate) fn summary(figures: &Figures) -> String {
-    let mut text = String::new();
-    for Goal { implementation, workload, metric, sizes, wanted, says } in GOALS {
-        for n in figures.sizes(workload).into_iter().filter(|&n| sizes(n)) {
-            let Some(figure) = figures.get(implementation, workload, n, metric) else { continue };
-            let word = if wanted.is_met(figure.median) { "met" } else { "missed" };
-            let (value, min, max) = (figure.median, figure.min, figure.max);
-            let (size, wanted) = (table::size(n), wanted.text());
-            let _ = writeln!(
-                text,
-                "{word:<6} {workload:<6} n = {size:<5} {says}: {value:.3} ({min:.3}..{max:.3}), goal {wanted}{}",
-                doubt(figures, implementation, workload, n, metric)
-            );
-        }
-    }
-    text
+    goal::summary(figures, &GOALS, doubt)
 }
 
 /// A disk that is so much faster in one stretch than in another is no measure.
