@@ -206,6 +206,8 @@ async fn amqp(
     let (sender, mut confirms) = mpsc::channel(in_flight - 1);
     let mut tasks = JoinSet::new();
     let confirming = Arc::clone(&progress);
+    // The last handle closes the channel, so one is kept until all messages are confirmed.
+    let publishing = channel.clone();
     tasks.spawn(async move {
         let options = BasicPublishOptions { mandatory: true, immediate: false };
         while let Some(n) = progress.take() {
@@ -222,7 +224,7 @@ async fn amqp(
                 .with_message_id(message.id(n).into())
                 .with_timestamp(1_800_000_000);
             let (exchange, payload) = (ShortString::default(), message.payload());
-            place.send(channel.basic_publish(exchange, PLACE.into(), options, payload, properties).await?);
+            place.send(publishing.basic_publish(exchange, PLACE.into(), options, payload, properties).await?);
         }
         anyhow::Ok(())
     });
@@ -235,6 +237,7 @@ async fn amqp(
         anyhow::Ok(())
     });
     all(tasks).await?;
+    channel.close(200, "done".into()).await?;
     connection.close(200, "done".into()).await?;
     Ok(())
 }

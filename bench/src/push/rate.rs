@@ -12,6 +12,7 @@ use krafka::admin::{CreateTopicsOptions, NewTopic};
 use lapin::options::{QueueDeclareOptions, QueueDeleteOptions};
 use lapin::types::FieldTable;
 use redis::{Value, cmd};
+use tickwheel_push::{Attempt, Message, Outcome, Sink};
 use tokio::runtime::{Builder, Runtime};
 
 use super::bare;
@@ -23,13 +24,17 @@ use super::sample_message::SampleMessage;
 use super::sinks::{PLACE, plan, sink};
 use crate::sample::Sample;
 
+/// The messages that are under way without a broker, as many as with one.
+const ALONE_IN_FLIGHT: usize = 512;
+
 /// Returns the runtime of a measurement, with a thread for each core.
 pub(super) fn runtime() -> anyhow::Result<Runtime> {
     Builder::new_multi_thread().enable_all().build().context("start a runtime")
 }
 
 /// One round: messages in a second of the target and of the bare client, and their ratio. Each second round has the other order. Each of the two has a
-/// broker of its own, because some brokers become slower with the messages that they have.
+/// broker of its own, because some brokers become slower with the messages that they have. RabbitMQ takes long to start, so it gets a new queue
+/// instead.
 pub(super) fn both(
     kind: Kind,
     program: &Path,
@@ -37,10 +42,13 @@ pub(super) fn both(
     load: Load,
     round: u64,
 ) -> anyhow::Result<Sample> {
-    let mut rates = [0.0; 2];
+    let (mut rates, mut shared) = ([0.0; 2], None);
     for at in 0..2 {
         let which = if round.is_multiple_of(2) { at } else { 1 - at };
-        let broker = Broker::start(kind, program, base)?;
+        let broker = match shared.take() {
+            Some(broker) => broker,
+            None => Broker::start(kind, program, base)?,
+        };
         let runtime = runtime()?;
         rates[which] = runtime.block_on(async {
             make_place(kind, broker.address).await?;
@@ -51,12 +59,30 @@ pub(super) fn both(
         })?;
         // The client crates end their connections before the broker does.
         drop(runtime);
+        shared = (kind == Kind::Amqp).then_some(broker);
     }
     let [ours, bare] = rates;
     let mut sample = Sample { measured: load.messages, ..Sample::default() };
     sample.figure("messages_s", ours);
     sample.figure("bare_s", bare);
     sample.figure("messages_s/bare", ours / bare);
+    Ok(sample)
+}
+
+/// A sink that confirms each message at once.
+struct Confirming;
+
+impl Sink for Confirming {
+    fn send<'a>(&'a self, _: &'a Message) -> Attempt<'a> {
+        Box::pin(async { Outcome::Delivered.into() })
+    }
+}
+
+/// Returns the messages in a second of a target that confirms each at once. No target is faster on this machine.
+pub(super) fn alone(load: Load) -> anyhow::Result<Sample> {
+    let rate = runtime()?.block_on(Pushed::rate(load, Arc::new(Confirming), plan(ALONE_IN_FLIGHT)))?;
+    let mut sample = Sample { measured: load.messages, ..Sample::default() };
+    sample.figure("messages_s", rate);
     Ok(sample)
 }
 

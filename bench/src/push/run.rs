@@ -36,8 +36,8 @@ pub(crate) struct PushArguments {
     /// How long a target is down, seconds.
     #[arg(long, default_value_t = 20)]
     down_seconds: u64,
-    /// Measure only these: kinds of targets, or the two others.
-    #[arg(long, value_delimiter = ',', value_parser = ["webhook", "kafka", "nats", "redis", "amqp", "beanstalk", "lateness", "outage"])]
+    /// Measure only these: kinds of targets, or the others.
+    #[arg(long, value_delimiter = ',', value_parser = ["webhook", "kafka", "nats", "redis", "amqp", "beanstalk", "alone", "lateness", "outage"])]
     only: Vec<String>,
     /// Where brokers put their data, a folder; by default that of the system for temporary files.
     #[arg(long)]
@@ -64,7 +64,7 @@ pub(crate) fn run(arguments: &PushArguments) -> anyhow::Result<Report> {
         }
     }
     ensure!(
-        !programs.is_empty() || wanted("lateness") || wanted("outage"),
+        !programs.is_empty() || ["alone", "lateness", "outage"].into_iter().any(wanted),
         "none of the brokers is installed"
     );
     let mut report = Report::default();
@@ -79,6 +79,9 @@ pub(crate) fn run(arguments: &PushArguments) -> anyhow::Result<Report> {
             let sample = rate::both(*kind, program, &base, Load::new(arguments.messages / fewer), round)
                 .with_context(|| format!("measure {} beside {}", kind.name(), kind.client()))?;
             take(kind.name(), "push-rate", PAYLOAD_BYTES as u64, sample);
+        }
+        if wanted("alone") {
+            take("alone", "push-rate", PAYLOAD_BYTES as u64, rate::alone(Load::new(arguments.messages))?);
         }
         if wanted("lateness") {
             let (ours, control) = lateness::measured(&this, &base, LATENESS_TASKS_S, arguments.late_seconds)?;
