@@ -14,12 +14,10 @@ use crate::mount::run;
 use crate::needs::{number, say};
 use crate::random::Random;
 use crate::readback::{QUEUES, read_back};
-use crate::server::{Home, Starting};
+use crate::server::{Home, kill_start};
 
 /// The range of the time from the start of the load to the kill (ms): from the first calls to many commits.
 const LIFE_MS: (u64, u64) = (20, 330);
-/// The longest time from a start to a kill that should happen during the recovery (ms).
-const RECOVERY_MS: u64 = 80;
 const DEPTH: u64 = 3;
 /// In one of this number of rounds, a copy of the directory is recovered, too.
 const TWIN_EVERY: u64 = 10;
@@ -113,12 +111,8 @@ fn nothing_acknowledged_is_lost_by_kills() {
 fn recover(home: &Home, random: &mut Random, totals: &mut Totals) {
     let mut depth = 0;
     for _ in 0..random.below(DEPTH + 1) {
-        let starting = Starting::of(&mut home.command(&[]));
-        // Short waits are as likely as long ones, because a recovery of little data is over soon.
-        let longest = 1 << random.below(7);
-        thread::sleep(Duration::from_millis(1 + random.below(longest.min(RECOVERY_MS))));
         totals.kills += 1;
-        if !starting.kill() {
+        if kill_start(random, &mut home.command(&[])) {
             totals.in_recovery += 1;
             depth += 1;
         }

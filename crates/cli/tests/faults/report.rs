@@ -29,13 +29,18 @@ pub(crate) fn ready(url: &str) -> (u16, Value) {
 }
 
 /// Polls until there is a result. Panics after half a minute.
-pub(crate) fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn wait_for<T>(what: &str, ask: impl FnMut() -> Option<T>) -> T {
+    wait_up_to(PATIENCE, what, ask)
+}
+
+/// Polls until there is a result. Panics after this time.
+pub(crate) fn wait_up_to<T>(limit: Duration, what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     let begun = Instant::now();
     loop {
         if let Some(answer) = ask() {
             return answer;
         }
-        assert!(begun.elapsed() < PATIENCE, "waited {PATIENCE:?} for {what}");
+        assert!(begun.elapsed() < limit, "waited {limit:?} for {what}");
         std::thread::sleep(Duration::from_millis(10));
     }
 }

@@ -4,8 +4,15 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
+
+use crate::random::Random;
+
+/// The longest time from a start to a kill that should happen during the recovery (ms).
+const RECOVERY_MS: u64 = 80;
 
 /// A directory with the data and the log of a server.
 #[derive(Clone, Debug)]
@@ -151,6 +158,15 @@ impl Drop for Server {
     fn drop(&mut self) {
         kill(&mut self.child);
     }
+}
+
+/// Starts a server and kills it soon. Returns whether the kill came before the server was ready.
+pub(crate) fn kill_start(random: &mut Random, command: &mut Command) -> bool {
+    let starting = Starting::of(command);
+    // Short waits are as likely as long ones, because a recovery of little data is over soon.
+    let longest = 1 << random.below(7);
+    thread::sleep(Duration::from_millis(1 + random.below(longest.min(RECOVERY_MS))));
+    !starting.kill()
 }
 
 fn kill(child: &mut Child) {
