@@ -205,9 +205,9 @@ impl Outage {
             );
             thread::sleep(Duration::from_millis(100));
         }
-        // The end comes while nothing is under way, so that no attempt is half in the outage.
+        // The end comes while nothing is under way, so that no attempt is half in the outage. A broker that is down has none.
         let patience = self.open_max() + Duration::from_secs(30);
-        let mut was_open = true;
+        let mut was_open = fault != Fault::Broker;
         let before = wait_up_to(patience, "a target that has just opened", || {
             let view = view();
             let is_fresh = is_open(&view) && !was_open;
@@ -264,7 +264,7 @@ impl Outage {
             assert_eq!(again, after.attempts.failed, "{queue}: the attempts that the messages tell");
         } else {
             assert_eq!((after.attempts.failed, again), (0, 0), "{queue}: attempts were used up: {after:?}");
-            assert!(before.attempts.given_back >= FAILURES, "{queue}: {before:?}");
+            assert!(before.attempts.given_back > 0, "{queue}: nothing was tried: {before:?}");
         }
     }
 
