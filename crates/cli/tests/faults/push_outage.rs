@@ -207,12 +207,11 @@ impl Outage {
         }
         // The end comes while nothing is under way, so that no attempt is half in the outage. A broker that is down has none.
         let patience = self.open_max() + Duration::from_secs(30);
-        let mut was_open = fault != Fault::Broker;
-        let before = wait_up_to(patience, "a target that has just opened", || {
+        let earlier = view().attempts;
+        let before = wait_up_to(patience, "a probe that failed", || {
             let view = view();
-            let is_fresh = is_open(&view) && !was_open;
-            was_open = is_open(&view);
-            is_fresh.then_some(view)
+            let has_just_opened = view.attempts != earlier || fault == Fault::Broker;
+            (is_open(&view) && has_just_opened).then_some(view)
         });
         let (lasted, ended) = (self.begun.elapsed(), Instant::now());
         is_down.store(false, Ordering::SeqCst);
