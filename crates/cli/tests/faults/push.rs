@@ -29,8 +29,10 @@ const HELD_MAX: Duration = Duration::from_secs(2);
 const DEPTH: u64 = 2;
 /// The longest time from a put to the due time of its task (ms). It is longer than a life.
 const DELAY_MS: u64 = 900;
-/// The longest time that the receiver takes for an answer (ms).
+/// The longest time that the receiver takes for an answer (ms), and for one of this number of them.
 const ANSWER_MS: u64 = 8;
+const SLOW_MS: u64 = 200;
+const SLOW_EVERY: u64 = 10;
 
 /// A task that a writer asked for.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +46,7 @@ struct Asked {
 struct Noted {
     hook: Hook,
     at_ms: i64,
+    is_answered: bool,
 }
 
 /// Everything that the process of the tests knows. It is not killed.
@@ -154,14 +157,24 @@ pub(crate) fn until_empty(server: &Server, queue: &str) {
 
 impl Notes {
     fn answer(&self, hook: &Hook, delays: &Mutex<Random>) -> Reply {
-        self.received.lock().expect("no panic").push(Noted { hook: hook.clone(), at_ms: wall_ms() });
+        let noted = Noted { hook: hook.clone(), at_ms: wall_ms(), is_answered: false };
+        let nth = {
+            let mut received = self.received.lock().expect("no panic");
+            received.push(noted);
+            received.len() - 1
+        };
         if let Some(told) = self.held.lock().expect("no panic").take() {
             // The test may have stopped waiting. It kills the server in any case.
             let _late = told.send(());
             return Reply::Silence;
         }
-        let delay = delays.lock().expect("no panic").below(ANSWER_MS + 1);
+        let delay = {
+            let mut delays = delays.lock().expect("no panic");
+            let longest = if delays.below(SLOW_EVERY) == 0 { SLOW_MS } else { ANSWER_MS };
+            delays.below(longest + 1)
+        };
         thread::sleep(Duration::from_millis(delay));
+        self.received.lock().expect("no panic")[nth].is_answered = true;
         DONE
     }
 
@@ -224,7 +237,7 @@ impl Notes {
         let asked = self.asked.lock().expect("no panic");
         let received = self.received.lock().expect("no panic");
         let mut ids = BTreeMap::<&str, &str>::new();
-        for Noted { hook, at_ms } in &*received {
+        for Noted { hook, at_ms, .. } in &*received {
             let asked = asked.get(&hook.key).unwrap_or_else(|| panic!("nothing like this was put: {hook:?}"));
             assert!(*at_ms >= asked.due_ms, "EARLY: {hook:?} at {at_ms}, due {}", asked.due_ms);
             let id = ids.entry(&hook.key).or_insert(&hook.id);
@@ -233,7 +246,10 @@ impl Notes {
         }
         assert_eq!(ids.values().collect::<BTreeSet<_>>().len(), ids.len(), "two tasks have one id");
         let told = asked.iter().filter(|(_, asked)| asked.is_acknowledged);
-        let lost: Vec<_> = told.clone().filter(|(key, _)| !ids.contains_key(key.as_str())).collect();
+        // A request without an answer is no delivery.
+        let answered = received.iter().filter(|noted| noted.is_answered).map(|noted| &noted.hook.key);
+        let answered: BTreeSet<&String> = answered.collect();
+        let lost: Vec<_> = told.clone().filter(|(key, _)| !answered.contains(key)).collect();
         assert!(lost.is_empty(), "LOST: {lost:?}");
         totals.acknowledged = told.count();
         totals.unanswered = asked.len() - totals.acknowledged;
