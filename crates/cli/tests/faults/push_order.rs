@@ -180,7 +180,7 @@ fn set_target(server: &Server, receiver: &Receiver, order: TargetOrder) {
         url: Some(format!("http://{}/hook", receiver.address)),
         order: Some(order),
         retry: Some(retry),
-        // It opens now and then, so that tasks are also kept and given back while it is open.
+        // The breaker opens now and then, so that tasks are also kept and given back while it is open.
         breaker: Some(BreakerBody { failures: 4, open_ms: 10, open_max_ms: Some(40) }),
         ..TargetBody::of_kind(TargetKind::Webhook)
     };
