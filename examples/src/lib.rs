@@ -18,6 +18,12 @@
 //! - `shop` and `worker`: the programs of `docs/tutorials/rust.md`. The test of the pages runs them.
 //! - `orders_to_ndjson`: a shop's orders as operations for `tickwheel replay`.
 //!
+//! With the durable queue and a target, which gets each order when it is due. Each example reads the orders on the other side, too, and
+//! needs the broker of its name:
+//! - `push_webhook`: an HTTP receiver that verifies signatures; it is part of the program.
+//! - `push_kafka`, `push_rabbitmq`, `push_nats`, `push_redis` and `push_beanstalkd`: a topic, an exchange, a stream of JetStream, a stream of
+//!   Redis, and a tube.
+//!
 //! Over HTTP, with a server in this process on a virtual clock. Each of these stories is told by a shell
 //! script and by a Python program, too, in `examples/http`, and the tests compare the three.
 //! - `close_unpaid_orders`: closed after 30 minutes unless paid before, and payments that come too late.
@@ -27,6 +33,7 @@
 //! - `download_centre`: 2 exports at once and 1 of each user, the others wait their turn.
 //! - `retry_with_backoff`: work that fails, is given up, looked at and redriven.
 
+pub mod broker;
 pub mod cron_like;
 pub mod expiring_cache;
 pub mod fetch_min_bytes;
@@ -36,5 +43,6 @@ pub mod http_story;
 pub mod idle_connections;
 pub mod orders;
 pub mod produce_acks;
+pub mod pushed_orders;
 pub mod rpc_timeouts;
 pub mod story;
