@@ -8,6 +8,7 @@ mod broker;
 mod rabbit;
 
 use std::collections::BTreeSet;
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -104,20 +105,37 @@ fn start(program: &Path, args: &[&str], port_arg: &str, directory_arg: &str) -> 
     })
 }
 
+const EXAMPLES: [(&str, &str); 5] = [
+    (env!("CARGO_BIN_EXE_push_kafka"), "tansu broker --listener-url tcp://127.0.0.1:9092 --advertised"),
+    (env!("CARGO_BIN_EXE_push_rabbitmq"), "rabbitmq-server &"),
+    (env!("CARGO_BIN_EXE_push_nats"), "nats-server -js &"),
+    (env!("CARGO_BIN_EXE_push_redis"), "redis-server --port 6379 &"),
+    (env!("CARGO_BIN_EXE_push_beanstalkd"), "beanstalkd -l 127.0.0.1 -p 11300 &"),
+];
+
+/// Runs all examples with the address of no broker.
+fn all_say_how_to_start_a_broker(address: &str) {
+    std::thread::scope(|scope| {
+        for (program, command) in EXAMPLES {
+            scope.spawn(move || {
+                let output = run(program, Some(address));
+                assert!(!output.status.success(), "{program} succeeds without a broker");
+                let complained = text(&output.stderr);
+                let expected = format!("no broker answers at {address}; start one first: {command}");
+                assert!(complained.contains(&expected), "{complained}");
+            });
+        }
+    });
+}
+
 #[test]
-fn an_example_without_its_broker_says_how_to_start_one() {
-    for (program, command) in [
-        (env!("CARGO_BIN_EXE_push_kafka"), "tansu broker --listener-url tcp://127.0.0.1:9092 --advertised"),
-        (env!("CARGO_BIN_EXE_push_rabbitmq"), "rabbitmq-server &"),
-        (env!("CARGO_BIN_EXE_push_nats"), "nats-server -js &"),
-        (env!("CARGO_BIN_EXE_push_redis"), "redis-server --port 6379 &"),
-        (env!("CARGO_BIN_EXE_push_beanstalkd"), "beanstalkd -l 127.0.0.1 -p 11300 &"),
-    ] {
-        let address = format!("127.0.0.1:{}", free_port());
-        let output = run(program, Some(&address));
-        assert!(!output.status.success(), "{program} succeeds without a broker");
-        let complained = text(&output.stderr);
-        let expected = format!("no broker answers at {address}; start one first: {command}");
-        assert!(complained.contains(&expected), "{complained}");
-    }
+fn an_example_whose_broker_is_not_there_says_how_to_start_one() {
+    all_say_how_to_start_a_broker(&format!("127.0.0.1:{}", free_port()));
+}
+
+/// The port is open, and connections stay open. An example that waited for an answer would never end.
+#[test]
+fn an_example_whose_broker_does_not_answer_says_how_to_start_one() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    all_say_how_to_start_a_broker(&listener.local_addr().expect("an address").to_string());
 }

@@ -25,10 +25,7 @@ async fn main() -> Result<()> {
     let orders = PushedOrders::open()?;
     let tube = orders.place();
 
-    let connection = broker.reached(TcpStream::connect(&broker.address)).await?;
-    let mut worker = Worker(BufReader::new(connection));
-    let watched = worker.ask(&format!("watch {tube}")).await?;
-    ensure!(watched == "WATCHING 2", "the server answers {watched:?}");
+    let mut worker = broker.reached(Worker::of_tube(&broker.address, &tube)).await?;
 
     let link = Arc::new(Link::new(BeanstalkConnection { endpoint: broker.endpoint()?, tls: None }));
     let (priority, ttr_s) = (1_024, 60);
@@ -47,6 +44,14 @@ async fn main() -> Result<()> {
 struct Worker(BufReader<TcpStream>);
 
 impl Worker {
+    /// Connects to a server, and watches a tube.
+    async fn of_tube(address: &str, tube: &str) -> Result<Self> {
+        let mut worker = Self(BufReader::new(TcpStream::connect(address).await?));
+        let watched = worker.ask(&format!("watch {tube}")).await?;
+        ensure!(watched == "WATCHING 2", "the server answers {watched:?}");
+        Ok(worker)
+    }
+
     /// Sends a command, and returns the line that answers it.
     async fn ask(&mut self, command: &str) -> Result<String> {
         self.0.write_all(format!("{command}\r\n").as_bytes()).await?;
