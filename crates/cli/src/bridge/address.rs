@@ -14,6 +14,9 @@ const GUEST: &str = "guest";
 /// The virtual host of a new RabbitMQ.
 const VHOST: &str = "/";
 
+/// The reason for which a name of a URL cannot be decoded.
+const BAD_NAME: &str = "a name has a bad `%`";
+
 /// The address of a broker. Its `Debug` and `Display` forms show no password.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Address {
@@ -60,27 +63,48 @@ impl FromStr for Address {
             (None, Some(rest)) => (true, rest),
             (None, None) => return Err(bad("the URL does not begin with amqp:// or amqps://")),
         };
+        let port = if is_tls { PORT_TLS } else { PORT };
+        let Parts { user, password, endpoint, path } = Parts::of(rest, port).map_err(bad)?;
+        let vhost = decoded(path).ok_or_else(|| bad(BAD_NAME))?;
+        let vhost = if vhost.is_empty() { VHOST.to_owned() } else { vhost };
+        Ok(Self { is_tls, endpoint, vhost, user, password })
+    }
+}
+
+/// The parts of a URL behind its scheme: `[USER[:PASSWORD]@]HOST[:PORT][/PATH]`.
+pub(super) struct Parts<'a> {
+    pub(super) user: Option<String>,
+    pub(super) password: Option<String>,
+    pub(super) endpoint: Endpoint,
+    /// The text behind the first `/`, as it is written.
+    pub(super) path: &'a str,
+}
+
+impl<'a> Parts<'a> {
+    /// Reads the parts. `port`: the port of a URL without one.
+    ///
+    /// # Errors
+    /// The reason.
+    pub(super) fn of(rest: &'a str, port: u16) -> Result<Self, &'static str> {
         if rest.contains(['?', '#']) {
-            return Err(bad("the URL has a `?` or a `#`"));
+            return Err("the URL has a `?` or a `#`");
         }
-        let (place, vhost) = rest.split_once('/').unwrap_or((rest, ""));
+        let (place, path) = rest.split_once('/').unwrap_or((rest, ""));
         let (login, host) = match place.rsplit_once('@') {
             Some((login, host)) => (Some(login), host),
             None => (None, place),
         };
-        let decoded = |text: &str| decoded(text).ok_or_else(|| bad("a name has a bad `%`"));
+        let decoded = |text: &str| decoded(text).ok_or(BAD_NAME);
         let (user, password) = match login.map(|login| login.split_once(':').ok_or(login)) {
             None => (None, None),
             Some(Ok((user, password))) => (Some(decoded(user)?), Some(decoded(password)?)),
             Some(Err(user)) => (Some(decoded(user)?), None),
         };
         let has_port = host.rsplit_once(':').is_some_and(|(_, port)| !port.contains(']'));
-        let port = if is_tls { PORT_TLS } else { PORT };
         let host = if has_port { host.to_owned() } else { format!("{host}:{port}") };
-        let endpoint = host.parse().map_err(|_| bad("the URL has no valid host"))?;
-        let vhost = if vhost.is_empty() { VHOST.to_owned() } else { decoded(vhost)? };
+        let endpoint = host.parse().map_err(|_| "the URL has no valid host")?;
         let filled = |text: Option<String>| text.filter(|text| !text.is_empty());
-        Ok(Self { is_tls, endpoint, vhost, user: filled(user), password: filled(password) })
+        Ok(Self { user: filled(user), password: filled(password), endpoint, path })
     }
 }
 

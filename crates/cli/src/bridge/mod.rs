@@ -6,9 +6,15 @@
 //! - `watched`: why messages are not kept now.
 //! - `progress`: the counts, for people.
 //! - `refusal`: advice for a broker that refuses the declares.
+//! - `migration`: the steps that give the bindings of the old exchange to the exchange of the bridge.
+//! - `management`: the calls to the management API of the broker, which the migration reads and changes.
+//! - `management_url`: the address of this API.
 
 mod address;
 mod keeper;
+mod management;
+mod management_url;
+mod migration;
 mod progress;
 mod refusal;
 mod server_store;
@@ -16,5 +22,8 @@ mod watched;
 
 pub(crate) use address::Address;
 pub(crate) use keeper::Keeper;
+pub(crate) use management::Management;
+pub(crate) use management_url::ManagementUrl;
+pub(crate) use migration::{Migration, Names};
 pub(crate) use progress::Progress;
 pub(crate) use refusal::advice;

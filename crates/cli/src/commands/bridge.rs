@@ -17,7 +17,7 @@ use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::serve::end_with_the_engine;
-use crate::bridge::{Address, Keeper, Progress, advice};
+use crate::bridge::{Address, Keeper, Management, ManagementUrl, Migration, Names, Progress, advice};
 use crate::output::{print_line, say};
 use crate::remote::{RABBITMQ_PASSWORD_VARIABLE, Remote};
 
@@ -41,15 +41,19 @@ enum Source {
 /// Publishers go on publishing to the exchange, with the header `x-delay`. The bridge makes it a fanout exchange with one queue, reads that
 /// queue, and keeps each message until it is due. Then the message is published to the exchange EXCHANGE.due, to which the consumers bind
 /// their queues. A message is acked when it is durable here. The bridge runs until SIGTERM or Ctrl-C, and says first which declares change.
+///
+/// With --migrate it runs no bridge. It gives the bindings of the old exchange to EXCHANGE.due, and ends.
 #[derive(Args, Debug)]
 #[command(
-    group = ArgGroup::new("keeper").required(true).args(["data", "connection"]),
+    group = ArgGroup::new("keeper").required(true).multiple(true).args(["data", "connection", "migrate"]),
     after_help = "\
 Examples:
   tickwheel bridge rabbitmq --url amqp://shop@rabbit.example/shop --exchange orders --data /var/lib/tickwheel-bridge
   tickwheel bridge rabbitmq --url amqp://shop@rabbit.example/shop --exchange orders --type topic --connection main
                                                          messages wait on a server, whose configuration has
                                                          [push.connections.main]
+  tickwheel bridge rabbitmq --url amqp://shop@rabbit.example/shop --exchange orders --migrate
+                                                         shows which bindings EXCHANGE.due lacks; --yes makes them
 
 The password is in the variable TICKWHEEL_RABBITMQ_PASSWORD or in --password-file."
 )]
@@ -83,8 +87,25 @@ struct Rabbitmq {
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// Keep the messages on the server of --server, which publishes due messages by this connection of its configuration
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", conflicts_with = "data")]
     connection: Option<String>,
+    /// Give the bindings of the old exchange to EXCHANGE.due, by the management API of the broker, and end
+    ///
+    /// Without --yes the command changes nothing, and prints the steps. It never deletes anything, and leaves out steps that were made
+    /// already
+    #[arg(long)]
+    migrate: bool,
+    /// Make the steps of --migrate
+    #[arg(long, requires = "migrate")]
+    yes: bool,
+    /// The old exchange of --migrate [default: EXCHANGE]
+    #[arg(long, value_name = "NAME", requires = "migrate")]
+    old_exchange: Option<String>,
+    /// The management API of --migrate: http://HOST:PORT or https://HOST:PORT [default: port 15672 of the broker, or 15671 for amqps]
+    ///
+    /// A user and a password in it go before those of --url
+    #[arg(long, value_name = "URL", requires = "migrate")]
+    management_url: Option<ManagementUrl>,
     #[command(flatten)]
     remote: Remote,
 }
@@ -143,6 +164,9 @@ impl Bridge {
     /// The bridge cannot begin its work.
     pub(crate) fn run(self) -> Result<ExitCode> {
         let Source::Rabbitmq(rabbitmq) = self.from;
+        if rabbitmq.migrate {
+            return rabbitmq.migrate().map(|()| ExitCode::SUCCESS);
+        }
         end_with_the_engine();
         let runtime = Runtime::new().context("start the threads of the bridge")?;
         let ran = runtime.block_on(rabbitmq.run());
@@ -193,6 +217,60 @@ impl Rabbitmq {
         }
     }
 
+    /// Prints the steps that give the bindings of the old exchange to the exchange of due messages, and makes them with --yes.
+    fn migrate(&self) -> Result<()> {
+        let plan = self.plan()?;
+        let names = Names {
+            old: self.old_exchange.clone().unwrap_or_else(|| self.exchange.clone()),
+            exchange: self.exchange.clone(),
+            due: plan.due_exchange(),
+            kind: self.r#type.name(),
+            queue: self.queue(),
+            refused: plan.refused_queue(),
+        };
+        let api = self.management()?;
+        let migration = Migration::find(&api, &self.url.vhost, names)?;
+        let mut failures = 0;
+        for step in &migration.steps {
+            if !self.yes {
+                print_line(&step.to_string())?;
+            } else if let Err(error) = step.run(&api) {
+                // The steps do not depend on one another, but for the first.
+                say(&format!("failed to {step}: {error:#}"));
+                failures += 1;
+            } else {
+                print_line(&step.done())?;
+            }
+        }
+        for note in &migration.notes {
+            say(&format!("note: {note}"));
+        }
+        let count = migration.steps.len();
+        if failures > 0 {
+            bail!(
+                "{failures} of {count} steps failed; correct that at the broker, and run the command again"
+            );
+        }
+        match (count, self.yes) {
+            (0, _) => say("nothing to do"),
+            (_, false) => say(&format!("nothing was changed; add --yes to make the steps ({count})")),
+            (_, true) => say(&format!("all steps were made ({count})")),
+        }
+        say(&migration.next());
+        Ok(())
+    }
+
+    /// Connects to the management API.
+    fn management(&self) -> Result<Management> {
+        let url = self.management_url.clone().unwrap_or_else(|| ManagementUrl::beside(&self.url));
+        if url.has_password() {
+            warn_of_password();
+        }
+        let login = url.login(&self.url, self.password_elsewhere()?).map_err(no_password)?;
+        let roots = self.ca.as_ref().filter(|_| url.is_tls).map(|path| roots(path)).transpose()?;
+        Management::open(url, &self.url.vhost, login, roots.as_deref())
+    }
+
     /// Says what is declared, and what changes for publishers and consumers. The first line is for a program that waits for the start.
     fn announce(&self, plan: &BridgePlan) {
         let (exchange, queue, due, named) =
@@ -208,6 +286,14 @@ impl Rabbitmq {
         ));
     }
 
+    /// The password that is not in a URL.
+    fn password_elsewhere(&self) -> Result<Option<String>> {
+        Ok(match &self.password_file {
+            Some(path) => Some(password(path)?),
+            None => env::var(RABBITMQ_PASSWORD_VARIABLE).ok().filter(|password| !password.is_empty()),
+        })
+    }
+
     fn queue(&self) -> String {
         self.queue.clone().unwrap_or_else(|| format!("tickwheel.{}", self.exchange))
     }
@@ -221,27 +307,15 @@ impl Rabbitmq {
     /// The settings of the connection.
     fn login(&self) -> Result<AmqpConnection> {
         let Address { is_tls, endpoint, vhost, .. } = &self.url;
-        let elsewhere = match &self.password_file {
-            Some(path) => Some(password(path)?),
-            None => env::var(RABBITMQ_PASSWORD_VARIABLE).ok().filter(|password| !password.is_empty()),
-        };
         if self.url.has_password() && env::var_os(URL_VARIABLE).is_none() {
-            say(&format!(
-                "warning: every user of this machine can read the password in the command line; use {RABBITMQ_PASSWORD_VARIABLE} or \
-                 --password-file"
-            ));
+            warn_of_password();
         }
-        let (user, password) = self.url.login(elsewhere).map_err(|why| {
-            anyhow!("{why}; give it in the variable {RABBITMQ_PASSWORD_VARIABLE} or with --password-file")
-        })?;
+        let (user, password) = self.url.login(self.password_elsewhere()?).map_err(no_password)?;
         let tls = match (is_tls, &self.ca) {
             (false, Some(_)) => bail!("--ca has no effect without TLS; write amqps:// in --url"),
             (false, None) => None,
             (true, ca) => {
-                let read = |path: &PathBuf| {
-                    fs::read(path).with_context(|| format!("failed to read {}", path.display()))
-                };
-                let roots_pem = ca.as_ref().map(read).transpose()?;
+                let roots_pem = ca.as_ref().map(|path| roots(path)).transpose()?;
                 let tls = TlsPlan { roots_pem, ..TlsPlan::default() };
                 Some(tls.config().context("failed to take the roots of --ca")?)
             }
@@ -254,6 +328,22 @@ impl Rabbitmq {
             name: format!("tickwheel bridge: {}", self.exchange),
         })
     }
+}
+
+fn warn_of_password() {
+    say(&format!(
+        "warning: every user of this machine can read the password in the command line; use {RABBITMQ_PASSWORD_VARIABLE} or --password-file"
+    ));
+}
+
+/// Makes an error of the reason why there is no password.
+fn no_password(why: String) -> anyhow::Error {
+    anyhow!("{why}; give it in the variable {RABBITMQ_PASSWORD_VARIABLE} or with --password-file")
+}
+
+/// Reads a file with root certificates.
+fn roots(path: &Path) -> Result<Vec<u8>> {
+    fs::read(path).with_context(|| format!("failed to read {}", path.display()))
 }
 
 /// Reads a password from a file.

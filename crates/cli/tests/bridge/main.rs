@@ -5,6 +5,7 @@
 mod broker;
 mod consumer;
 mod ledger;
+mod migrate;
 #[path = "../cli/program.rs"]
 mod program;
 mod programs;

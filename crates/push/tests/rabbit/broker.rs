@@ -23,6 +23,8 @@ pub(crate) struct Broker {
     port: u16,
     dist_port: u16,
     epmd_port: u16,
+    /// The port of the management API; `None`: its plugin is not enabled.
+    management_port: Option<u16>,
     epmd: Child,
     server: Mutex<Option<Child>>,
 }
@@ -31,8 +33,18 @@ static SHARED: Mutex<Weak<Broker>> = Mutex::new(Weak::new());
 
 impl Broker {
     /// Starts a broker, if RabbitMQ is installed.
-    #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
     pub(crate) fn start() -> Option<Arc<Self>> {
+        Self::start_with(&[])
+    }
+
+    /// Starts a broker with the management API, if RabbitMQ is installed.
+    #[allow(dead_code, reason = "used by one of the tests that share this file")]
+    pub(crate) fn start_managed() -> Option<Arc<Self>> {
+        Self::start_with(&["rabbitmq_management"])
+    }
+
+    #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
+    fn start_with(plugins: &[&str]) -> Option<Arc<Self>> {
         if !Path::new(PROGRAMS).join("rabbitmq-server").exists() {
             assert!(
                 std::env::var_os("TICKWHEEL_REQUIRE_ALL").is_none(),
@@ -42,12 +54,16 @@ impl Broker {
             return None;
         }
         let folder = tempfile::tempdir().expect("a folder");
-        let [port, dist_port, epmd_port] = free_ports();
-        let config = format!(
+        let [port, dist_port, epmd_port, free] = free_ports();
+        let management_port = plugins.contains(&"rabbitmq_management").then_some(free);
+        let mut config = format!(
             "listeners.tcp.default = 127.0.0.1:{port}\nmax_message_size = {MESSAGE_BYTES_MAX}\nloopback_users = none\n"
         );
+        if let Some(port) = management_port {
+            config += &format!("management.tcp.ip = 127.0.0.1\nmanagement.tcp.port = {port}\n");
+        }
         std::fs::write(folder.path().join("rabbit.conf"), config).expect("a file");
-        std::fs::write(folder.path().join("plugins"), "[].").expect("a file");
+        std::fs::write(folder.path().join("plugins"), format!("[{}].", plugins.join(","))).expect("a file");
         // The broker would start one that outlives it.
         let epmd = Command::new("epmd")
             .args(["-port", &epmd_port.to_string(), "-address", "127.0.0.1"])
@@ -56,7 +72,8 @@ impl Broker {
             .stderr(Stdio::null())
             .spawn()
             .expect("epmd comes with RabbitMQ");
-        let broker = Self { folder, port, dist_port, epmd_port, epmd, server: Mutex::default() };
+        let broker =
+            Self { folder, port, dist_port, epmd_port, management_port, epmd, server: Mutex::default() };
         until_open(epmd_port);
         broker.run();
         Some(Arc::new(broker))
@@ -85,6 +102,7 @@ impl Broker {
             .expect("RabbitMQ starts");
         *self.server() = Some(server);
         until_open(self.port);
+        self.management_port.into_iter().for_each(until_open);
     }
 
     /// Kills the server at once, as a crash does.
@@ -156,6 +174,12 @@ impl Broker {
         format!("amqp://guest:guest@127.0.0.1:{}/%2f", self.port)
     }
 
+    /// Returns the address of the management API, `HOST:PORT`.
+    #[allow(dead_code, reason = "used by one of the tests that share this file")]
+    pub(crate) fn management(&self) -> String {
+        format!("127.0.0.1:{}", self.management_port.expect("the plugin is enabled"))
+    }
+
     fn server(&self) -> std::sync::MutexGuard<'_, Option<Child>> {
         self.server.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -171,9 +195,9 @@ impl Drop for Broker {
 
 /// Returns ports that are free. They are below those that a system gives to programs that ask for any port, because such a program might
 /// take one before the broker does.
-fn free_ports() -> [u16; 3] {
+fn free_ports() -> [u16; 4] {
     static NEXT: AtomicU32 = AtomicU32::new(0);
-    [(); 3].map(|()| {
+    [(); 4].map(|()| {
         loop {
             let nth = std::process::id().wrapping_mul(131).wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
             let port = 20_000 + (nth % 12_000) as u16;
