@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tickwheel_queue::{
-    Ack, Extend, Lease, Leased, Nack, Pending, Queue, QueueName, TokenAnswer, Unavailable,
+    Ack, Extend, Lease, Leased, Nack, Pending, Queue, QueueName, Token, TokenAnswer, Unavailable,
 };
 use tokio::sync::watch;
 use tokio::task::{Id, JoinSet};
@@ -50,7 +50,16 @@ pub(crate) struct Runner {
     sends: JoinSet<(Report, Sent)>,
     numbers: HashMap<Id, SendNo>,
     /// Calls of the queue whose answers are awaited.
-    calls: JoinSet<Option<(SendNo, TokenAnswer)>>,
+    calls: JoinSet<Called>,
+}
+
+/// The end of a call of the queue.
+enum Called {
+    /// The end of these leases was answered or refused.
+    Settled(Vec<Token>),
+    Extended(SendNo, TokenAnswer),
+    /// An extension was refused, which says nothing about the lease.
+    Refused,
 }
 
 /// A lease call under way. Dropping it gives back what it has leased.
@@ -67,6 +76,7 @@ enum Event {
     Leased(Result<Vec<Leased>, Unavailable>),
     Sent(SendNo, Report, Option<Sent>),
     Extended(SendNo, TokenAnswer),
+    Settled(Vec<Token>),
     Wish(Wish),
     Time,
 }
@@ -121,6 +131,7 @@ impl Runner {
                     self.dispatcher.sent(now_ms, no, &report.outcome)
                 }
                 Event::Extended(no, answer) => self.dispatcher.extended(now_ms, no, answer),
+                Event::Settled(tokens) => self.dispatcher.settled(now_ms, &tokens),
                 Event::Wish(Wish::Run) => self.dispatcher.resume(now_ms),
                 Event::Wish(Wish::Pause) => self.dispatcher.pause(now_ms),
                 Event::Wish(Wish::Stop(before)) => {
@@ -168,9 +179,10 @@ impl Runner {
                     None => Event::Sent(no, Outcome::task_failed("the sink panicked").into(), None),
                 }
             }
-            Some(answer) = self.calls.join_next() => match answer.ok().flatten() {
-                Some((no, answer)) => Event::Extended(no, answer),
-                None => Event::Time,
+            Some(called) = self.calls.join_next() => match called {
+                Ok(Called::Settled(tokens)) => Event::Settled(tokens),
+                Ok(Called::Extended(no, answer)) => Event::Extended(no, answer),
+                Ok(Called::Refused) | Err(_) => Event::Time,
             },
             tasks = lease => {
                 self.lease = None;
@@ -193,21 +205,21 @@ impl Runner {
                 Effect::DropLease => self.lease = None,
                 Effect::Send(sending) => self.send(sending),
                 Effect::Ack(tokens) => {
-                    let answers = self.queue.ack(Ack { queue: self.name.clone(), tokens });
-                    self.calls.spawn(settled(answers));
+                    let answers = self.queue.ack(Ack { queue: self.name.clone(), tokens: tokens.clone() });
+                    self.calls.spawn(settled(tokens, answers));
                 }
                 Effect::Nack { token, how, at_least_ms, reason } => {
                     let nack = Nack::new(&self.name, [token]);
                     let nack = Nack { how, at_least_ms, reason: Some(reason), ..nack };
-                    self.calls.spawn(settled(self.queue.nack(nack)));
+                    self.calls.spawn(settled(vec![token], self.queue.nack(nack)));
                 }
                 Effect::GiveBack(tokens) => self.queue.give_back(tokens),
                 Effect::Extend { no, token } => {
                     let lease = Duration::from_millis(lease_ms);
                     let answers = self.queue.extend(Extend::new(&self.name, [token], lease));
                     self.calls.spawn(async move {
-                        // A call that was refused says nothing about the lease.
-                        Some((no, answers.await.ok()?.first().copied()?))
+                        let answer = answers.await.ok().and_then(|answers| answers.first().copied());
+                        answer.map_or(Called::Refused, |answer| Called::Extended(no, answer))
                     });
                 }
                 Effect::Disable { reason } => self.shown.disable(&reason),
@@ -273,11 +285,9 @@ async fn leased(answer: Pending<Vec<Leased>, Unavailable>) -> Result<Vec<Leased>
 }
 
 /// Waits for the answer of a call that ends leases. If the queue refuses the call, the leases end by themselves.
-async fn settled<E: From<Unavailable>>(
-    answers: Pending<Vec<TokenAnswer>, E>,
-) -> Option<(SendNo, TokenAnswer)> {
+async fn settled<E: From<Unavailable>>(tokens: Vec<Token>, answers: Pending<Vec<TokenAnswer>, E>) -> Called {
     let _ = answers.await;
-    None
+    Called::Settled(tokens)
 }
 
 /// Waits until an instant; `None`: for ever.

@@ -46,6 +46,8 @@ struct World {
     wanted: Option<usize>,
     sending: BTreeMap<SendNo, Arc<Leased>>,
     extensions: Vec<SendNo>,
+    /// Tasks whose end the queue has not answered yet, and their tokens. A crash would bring them back.
+    unsettled: Vec<(Leased, Token)>,
     /// The tasks in the order in which their messages were confirmed or given up.
     settled: Vec<u64>,
     is_on: bool,
@@ -66,6 +68,7 @@ impl World {
             wanted: None,
             sending: BTreeMap::new(),
             extensions: Vec::new(),
+            unsettled: Vec::new(),
             settled: Vec::new(),
             is_on: true,
             is_disabled: false,
@@ -97,6 +100,15 @@ impl World {
                         "sent once at a time"
                     );
                     assert_ne!(self.dispatcher.breaker(self.now_ms), BreakerState::Open);
+                    let is_before = |(before, _): &(Leased, Token)| match self.order {
+                        Order::None => false,
+                        Order::Group => before.group == sending.leased.group,
+                        Order::Queue => true,
+                    };
+                    assert!(
+                        !self.unsettled.iter().any(is_before),
+                        "a crash could bring an earlier task back"
+                    );
                     self.sending.insert(sending.no, sending.leased);
                 }
                 Effect::Ack(tokens) => {
@@ -104,6 +116,7 @@ impl World {
                         let leased = self.by_token(token);
                         self.settled.push(leased.id);
                         assert!(self.ended.insert(leased.id), "a task ends once");
+                        self.unsettled.push((leased, token));
                     }
                 }
                 Effect::Nack { token, how, .. } => {
@@ -114,6 +127,7 @@ impl World {
                     } else {
                         self.settled.push(leased.id);
                         assert!(self.ended.insert(leased.id), "a task ends once");
+                        self.unsettled.push((leased, token));
                     }
                 }
                 Effect::GiveBack(tokens) => {
@@ -144,6 +158,13 @@ impl World {
             taken.push(leased);
         }
         let effects = self.dispatcher.leased(self.now_ms, taken);
+        self.carry_out(effects);
+    }
+
+    /// The queue answers the calls that end leases.
+    fn answer_ends(&mut self) {
+        let tokens: Vec<Token> = self.unsettled.drain(..).map(|(_, token)| token).collect();
+        let effects = self.dispatcher.settled(self.now_ms, &tokens);
         self.carry_out(effects);
     }
 
@@ -189,6 +210,7 @@ impl World {
                 self.ready.insert(leased.id, leased);
             }
             self.answer_lease();
+            self.answer_ends();
             self.end_send(0, &Outcome::Delivered);
             let wake = self.dispatcher.next_wake(self.now_ms).unwrap_or(self.now_ms);
             self.pass(wake.saturating_sub(self.now_ms));
@@ -203,6 +225,7 @@ impl World {
 #[derive(Clone, Debug)]
 enum Op {
     Lease,
+    AnswerEnds,
     Deliver(usize),
     Fail(usize),
     TargetFails(usize, Option<u64>),
@@ -216,6 +239,7 @@ enum Op {
 fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         4 => Just(Op::Lease),
+        3 => Just(Op::AnswerEnds),
         4 => (0..9_usize).prop_map(Op::Deliver),
         3 => (0..9_usize).prop_map(Op::Fail),
         2 => ((0..9_usize), proptest::option::of(0..3_000_u64)).prop_map(|(nth, ms)| Op::TargetFails(nth, ms)),
@@ -238,6 +262,7 @@ fn each_task_is_settled_once_whatever_happens() {
         for op in ops {
             match op {
                 Op::Lease => world.answer_lease(),
+                Op::AnswerEnds => world.answer_ends(),
                 Op::Deliver(nth) => world.end_send(nth, &Outcome::Delivered),
                 Op::Fail(nth) => world.end_send(nth, &Outcome::task_failed("no")),
                 Op::TargetFails(nth, open_ms) => {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use tickwheel_queue::{Leased, NackHow, Token, TokenAnswer, Undeliverable};
+use tickwheel_queue::{Group, Leased, NackHow, Token, TokenAnswer, Undeliverable};
 
 use super::breaker::{Breaker, BreakerPlan, BreakerState};
 use super::given_back::GivenBack;
@@ -80,9 +80,9 @@ pub enum Effect {
     DropLease,
     /// Send a message, and tell [`Dispatcher::sent`] its outcome.
     Send(Sending),
-    /// Ack these leases.
+    /// Ack these leases, and tell [`Dispatcher::settled`] when that is answered.
     Ack(Vec<Token>),
-    /// End a lease without an ack.
+    /// End a lease without an ack, and tell [`Dispatcher::settled`] when that is answered.
     Nack {
         /// The lease.
         token: Token,
@@ -116,6 +116,9 @@ pub enum Effect {
 /// [`pass_time`](Self::pass_time) at [`next_wake`](Self::next_wake).
 ///
 /// A task is in one of three places: not leased, being sent, or held in hand until its next try. An outcome of each message comes once.
+///
+/// In an order, a task is sent when the end of the task before it is durable. Before that, a crash could bring the earlier task back after the
+/// later one was sent.
 #[derive(Debug)]
 pub struct Dispatcher {
     plan: Plan,
@@ -128,6 +131,10 @@ pub struct Dispatcher {
     /// The leases in hand, by the time of their extension.
     extensions: BTreeSet<(u64, SendNo)>,
     settling: Settling,
+    /// The lines whose last task has ended, while it is unknown if its end is durable. Empty without an order.
+    unsettled: BTreeMap<Token, Line>,
+    /// The values of `unsettled`. A line is in it once, because its next task waits.
+    ending: BTreeSet<Line>,
     given_back: GivenBack,
     /// Whether a lease call is under way. There is at most one.
     is_leasing: bool,
@@ -137,12 +144,15 @@ pub struct Dispatcher {
     last_failure: Option<Arc<str>>,
 }
 
+/// Tasks that are sent one after the other: those of a group; `None`: those of the queue.
+type Line = Option<Group>;
+
 #[derive(Clone, Debug)]
 struct InHand {
     leased: Arc<Leased>,
     /// The number of tries so far, with the one under way.
     tries: u32,
-    /// When the next try is due; `None`: a try is under way.
+    /// When the next try is due, which may be the first; `None`: a try is under way.
     retry_at_ms: Option<u64>,
     extend_at_ms: u64,
 }
@@ -173,6 +183,8 @@ impl Dispatcher {
             retries: BTreeSet::new(),
             extensions: BTreeSet::new(),
             settling: Settling::default(),
+            unsettled: BTreeMap::new(),
+            ending: BTreeSet::new(),
             given_back: GivenBack::default(),
             is_leasing: false,
             is_on: true,
@@ -221,7 +233,7 @@ impl Dispatcher {
     #[must_use]
     pub fn next_wake(&self, now_ms: u64) -> Option<u64> {
         let breaker = self.breaker.opens_until(now_ms).filter(|_| self.is_on);
-        let retry = self.retries.first().map(|&(at, _)| at).filter(|_| self.places(now_ms) > 0);
+        let retry = self.next_retry().map(|(at, _)| at).filter(|_| self.places(now_ms) > 0);
         let extension = self.extensions.first().map(|&(at, _)| at);
         [breaker, retry, extension, self.settling.next_wake()].into_iter().flatten().min()
     }
@@ -245,8 +257,14 @@ impl Dispatcher {
             let extend_at_ms = self.extension_at(now_ms);
             self.extensions.insert((extend_at_ms, no));
             let leased = Arc::new(leased);
-            self.in_hand.insert(no, InHand { leased, tries: 0, retry_at_ms: None, extend_at_ms });
-            self.send(no, &mut effects);
+            let is_behind = self.line(&leased).is_some_and(|line| self.ending.contains(&line));
+            let retry_at_ms = is_behind.then_some(now_ms);
+            self.in_hand.insert(no, InHand { leased, tries: 0, retry_at_ms, extend_at_ms });
+            if is_behind {
+                self.retries.insert((now_ms, no));
+            } else {
+                self.send(no, &mut effects);
+            }
         }
         // The breaker opened, or the target was paused, while the call waited.
         let back: Vec<Token> = tasks.map(|leased| leased.token).collect();
@@ -270,7 +288,7 @@ impl Dispatcher {
                 self.breaker.succeeded(now_ms);
                 self.last_failure = None;
                 self.given_back.forget(id);
-                self.drop_from_hand(no);
+                self.end(no, token);
                 self.settling.add(token, now_ms);
             }
             Outcome::Undeliverable { why, reason } => {
@@ -279,7 +297,7 @@ impl Dispatcher {
                     self.breaker.succeeded(now_ms);
                 }
                 self.given_back.forget(id);
-                self.drop_from_hand(no);
+                self.end(no, token);
                 effects.push(nack(token, NackHow::Undeliverable(*why), None, reason));
             }
             Outcome::TaskFailed { reason, retry_after_ms, .. } => {
@@ -291,7 +309,7 @@ impl Dispatcher {
                         effects.push(nack(token, NackHow::Returned, *retry_after_ms, reason));
                     }
                     Order::Group | Order::Queue if is_last => {
-                        self.drop_from_hand(no);
+                        self.end(no, token);
                         let how = NackHow::Undeliverable(Undeliverable::Exhausted);
                         effects.push(nack(token, how, None, reason));
                     }
@@ -311,6 +329,17 @@ impl Dispatcher {
         }
         self.go_on(now_ms, &mut effects);
         effects
+    }
+
+    /// Takes in that the end of these leases was answered, or refused, so that it is durable if it ever is. The next task of their group or queue
+    /// may be sent. Without an order, and for other tokens, the call has no effect.
+    pub fn settled(&mut self, now_ms: u64, tokens: &[Token]) -> Vec<Effect> {
+        for token in tokens {
+            if let Some(line) = self.unsettled.remove(token) {
+                self.ending.remove(&line);
+            }
+        }
+        self.pass_time(now_ms)
     }
 
     /// Takes in the answer to an extension. A task in hand whose lease is over belongs to another worker or to its owner, and is let go. A
@@ -383,6 +412,33 @@ impl Dispatcher {
         self.retries.insert((at, no));
     }
 
+    /// Lets go of a task whose end is on its way to the queue.
+    fn end(&mut self, no: SendNo, token: Token) {
+        let Some(in_hand) = self.drop_from_hand(no) else { return };
+        if let Some(line) = self.line(&in_hand.leased) {
+            self.unsettled.insert(token, line.clone());
+            self.ending.insert(line);
+        }
+    }
+
+    /// Returns the line of a task; `None`: the task has no order.
+    fn line(&self, leased: &Leased) -> Option<Line> {
+        match self.plan.order {
+            Order::None => None,
+            Order::Group => leased.group.clone().map(Some),
+            Order::Queue => Some(None),
+        }
+    }
+
+    /// Returns the next try that does not wait for the end of another task.
+    fn next_retry(&self) -> Option<(u64, SendNo)> {
+        let is_free = |no: &SendNo| {
+            let line = self.in_hand.get(no).and_then(|in_hand| self.line(&in_hand.leased));
+            line.is_none_or(|line| !self.ending.contains(&line))
+        };
+        self.retries.iter().find(|(_, no)| self.ending.is_empty() || is_free(no)).copied()
+    }
+
     fn drop_from_hand(&mut self, no: SendNo) -> Option<InHand> {
         let in_hand = self.in_hand.remove(&no)?;
         self.extensions.remove(&(in_hand.extend_at_ms, no));
@@ -440,7 +496,7 @@ impl Dispatcher {
             effects.push(Effect::Extend { no, token: in_hand.leased.token });
         }
         while self.places(now_ms) > 0
-            && let Some(&(at, no)) = self.retries.first().filter(|&&(at, _)| at <= now_ms)
+            && let Some((at, no)) = self.next_retry().filter(|&(at, _)| at <= now_ms)
         {
             self.retries.remove(&(at, no));
             self.in_hand.get_mut(&no).expect("what is tried again is in hand").retry_at_ms = None;
