@@ -14,7 +14,7 @@ use super::kind::Kind;
 use crate::scratch::Scratch;
 
 /// A broker that takes no connection for this time has not started.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A broker, or the receiver of webhooks, on a free port of loopback. Dropping it kills it with all its processes.
 #[derive(Debug)]
