@@ -1,7 +1,6 @@
 //! [`Endpoint`]: the host and the port of a broker.
 
 use std::fmt;
-use std::future::Future;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,6 +12,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::pki_types::ServerName;
 
+#[cfg(any(test, feature = "amqp", feature = "nats", feature = "redis"))]
 use super::link::DIAL_TIMEOUT;
 
 /// The time for the connection to one endpoint, with its TLS handshake. A link tries two of them in its time.
@@ -23,6 +23,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(4);
 ///
 /// # Errors
 /// The reasons of all endpoints.
+#[cfg(any(test, feature = "amqp", feature = "nats", feature = "redis"))]
 pub(crate) async fn first_open<'a, L, O: Future<Output = Result<L, String>>>(
     endpoints: &'a [Endpoint],
     open: impl Fn(&'a Endpoint) -> O,

@@ -14,6 +14,7 @@ mod live;
 
 pub use address::{Address, AddressError, Alphabet};
 pub use content::{Content, ContentError, ContentForm};
+#[cfg(any(feature = "amqp", feature = "nats", feature = "redis"))]
 pub(crate) use endpoint::first_open;
 pub use endpoint::{Endpoint, EndpointError, Way};
 pub use link::{Dial, Dialing, Link, LinkState};
