@@ -284,7 +284,7 @@ impl Outage {
         };
         let target = TargetBody {
             concurrency: Some(CONCURRENCY),
-            breaker: Some(self.breaker.clone()),
+            breaker: Some(self.breaker),
             retry: Some(retry),
             ..target
         };
