@@ -126,7 +126,7 @@ fn each_acknowledged_task_reaches_its_target_and_only_those_under_way_at_a_kill_
     let server = home.start_as(&mut command());
     until_empty(&server, QUEUE);
     judge.life_ended(&notes, &mut totals);
-    notes.check(&mut totals);
+    notes.check();
     say(&format!("push: seed {seed}, {rounds} rounds, {:?}: {totals}", begun.elapsed()));
     assert!(totals.held * 2 * HELD_EVERY >= rounds, "too few kills met a request without an answer");
     assert!(totals.duplicates as u64 * 2 >= totals.held, "a request without an answer comes again");
@@ -239,7 +239,7 @@ impl Notes {
     }
 
     /// Checks all requests against all puts.
-    fn check(&self, totals: &mut Totals) {
+    fn check(&self) {
         let asked = self.asked.lock().expect("no panic");
         let received = self.received.lock().expect("no panic");
         let mut ids = BTreeMap::<&str, &str>::new();
@@ -257,7 +257,6 @@ impl Notes {
         let answered: BTreeSet<&String> = answered.collect();
         let lost: Vec<_> = told.clone().filter(|(key, _)| !answered.contains(key)).collect();
         assert!(lost.is_empty(), "LOST: {lost:?}");
-        totals.unanswered = asked.len() - told.count();
     }
 }
 
@@ -300,6 +299,7 @@ impl Judge {
         self.noted = received.len();
         totals.received = received.len();
         totals.acknowledged = usize::try_from(notes.acknowledged()).expect("a small number");
+        totals.unanswered = notes.asked.lock().expect("no panic").len() - totals.acknowledged;
         self.before.append(&mut of_life);
     }
 }
