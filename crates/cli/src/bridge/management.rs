@@ -259,6 +259,19 @@ mod tests {
     }
 
     #[test]
+    fn roots_are_those_of_the_file() {
+        let key = rcgen::KeyPair::generate().expect("a key");
+        let root = rcgen::CertificateParams::new(vec!["a.example".to_owned()]).expect("a certificate");
+        let pem = root.self_signed(&key).expect("a certificate").pem();
+        let two = format!("{pem}\n{pem}");
+        let RootCerts::Specific(taken) = roots(two.as_bytes()).expect("roots") else { panic!("other roots") };
+        assert_eq!(taken.len(), 2);
+        for none in ["", "text", &key.serialize_pem()] {
+            assert!(roots(none.as_bytes()).is_err(), "{none}");
+        }
+    }
+
+    #[test]
     fn a_refusal_is_told_in_the_words_of_the_broker() {
         for (answer, told) in [
             (r#"{"error":"bad_request","reason":"no queue"}"#, "status 400: no queue"),

@@ -24,7 +24,7 @@ const STEPS: [&str; 5] = [
     "bind queue shop.us to orders.due with key us",
 ];
 
-/// What a run printed.
+/// The output of a run.
 struct Run {
     code: Option<i32>,
     lines: Vec<String>,
