@@ -24,6 +24,6 @@ pub(crate) use address::Address;
 pub(crate) use keeper::Keeper;
 pub(crate) use management::Management;
 pub(crate) use management_url::ManagementUrl;
-pub(crate) use migration::{Migration, Names};
+pub(crate) use migration::{Migration, Names, Step};
 pub(crate) use progress::Progress;
 pub(crate) use refusal::advice;

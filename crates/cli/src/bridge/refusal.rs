@@ -14,8 +14,9 @@ pub(crate) fn advice(plan: &BridgePlan, exchange: &str, queue: &str, reason: &st
     }
     if names("exchange", exchange) {
         return format!(
-            "the old exchange `{exchange}` still exists, and the type of an exchange cannot be changed; wait until its delayed messages have \
-             gone out, delete it (`rabbitmqadmin delete exchange name={exchange}`), and start the bridge again"
+            "the old exchange `{exchange}` still exists, and the type of an exchange cannot be changed; give its bindings to \
+             `{due}` with --migrate, wait until its delayed messages have gone out, delete it \
+             (`rabbitmqadmin delete exchange name={exchange}`), and start the bridge again"
         );
     }
     if names("exchange", &due) {

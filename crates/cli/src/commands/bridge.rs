@@ -17,7 +17,7 @@ use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::serve::end_with_the_engine;
-use crate::bridge::{Address, Keeper, Management, ManagementUrl, Migration, Names, Progress, advice};
+use crate::bridge::{Address, Keeper, Management, ManagementUrl, Migration, Names, Progress, Step, advice};
 use crate::output::{print_line, say};
 use crate::remote::{RABBITMQ_PASSWORD_VARIABLE, Remote};
 
@@ -235,7 +235,10 @@ impl Rabbitmq {
             if !self.yes {
                 print_line(&step.to_string())?;
             } else if let Err(error) = step.run(&api) {
-                // The steps do not depend on one another, but for the first.
+                if matches!(step, Step::Declare { .. }) {
+                    // Each other step needs the exchange.
+                    return Err(error.context(format!("failed to {step}")));
+                }
                 say(&format!("failed to {step}: {error:#}"));
                 failures += 1;
             } else {
