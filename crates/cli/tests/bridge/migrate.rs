@@ -143,7 +143,7 @@ async fn the_bindings_of_the_old_exchange_move_with_yes_only() {
     let typed = migrate(&broker, "", &["--exchange", "orders", "--type", "topic", "--yes"]);
     assert!(typed.code == Some(1) && typed.said.contains("add --type direct"), "{}", typed.said);
 
-    // A queue that is gone meanwhile fails alone. Here a queue of another connection is exclusive.
+    // Only its own connection may bind an exclusive queue. This step fails, and the others are made.
     let exclusive = QueueDeclareOptions { exclusive: true, ..QueueDeclareOptions::default() };
     channel.queue_declare("mine".into(), exclusive, FieldTable::default()).await.expect("a queue");
     let (options, none) = (QueueBindOptions::default(), FieldTable::default());
@@ -206,6 +206,11 @@ fn refusals(broker: &Broker) {
     assert_eq!(wrong.code, Some(1), "{}", wrong.said);
     assert!(wrong.said.contains("refuses the user `guest`"), "{}", wrong.said);
     assert!(!wrong.said.contains(":wrong"), "{}", wrong.said);
+    broker.control(&["add_user", "plain", "marker"]);
+    let plain = migrate(broker, "plain:marker@", &["--exchange", "orders"]);
+    assert_eq!(plain.code, Some(1), "{}", plain.said);
+    assert!(plain.said.contains("give the user the tag `management`"), "{}", plain.said);
+    assert!(plain.said.contains("Not management user") && !plain.said.contains("marker"), "{}", plain.said);
 }
 
 #[test]
