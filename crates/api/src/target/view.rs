@@ -118,11 +118,11 @@ body! {
 choice! {
     /// The state of a connection.
     pub enum ConnectionState {
-        /// No message has needed it yet.
+        /// No message has needed it yet, or none has needed it since it was lost.
         Unused = "unused",
         /// The connection is open.
         Up = "up",
-        /// The connection was lost or cannot be opened.
+        /// The connection cannot be opened.
         Down = "down",
     }
 }

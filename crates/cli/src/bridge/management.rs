@@ -43,7 +43,7 @@ pub(crate) struct Exchange {
     pub(crate) arguments: Map<String, Value>,
 }
 
-/// A binding without its source, or, in a list by destination, with a source and with the exchange as its destination.
+/// A binding. `source` is the exchange from which it leads.
 #[derive(Deserialize, Clone, PartialEq, Debug)]
 pub(crate) struct Binding {
     pub(crate) source: String,

@@ -90,6 +90,12 @@ impl Migration {
         if old == exchange && found.old.kind == "fanout" && found.bindings.iter().any(to_bridge) {
             return Ok(Self { names, steps: Vec::new(), notes: Vec::new(), is_bridged: true });
         }
+        if old == exchange && found.old.kind == "fanout" {
+            bail!(
+                "`{old}` is a fanout and no delayed exchange. If it is that of a bridge, name the queue of the bridge with --queue. If not, bridge \
+                 another exchange: with the old bindings, consumers would get each message at once and again when it is due"
+            );
+        }
         check_old(&names, &found.old)?;
         let mut notes = Vec::new();
         let there = match &found.due {

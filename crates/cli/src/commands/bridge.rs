@@ -266,8 +266,13 @@ impl Rabbitmq {
     /// Connects to the management API.
     fn management(&self) -> Result<Management> {
         let url = self.management_url.clone().unwrap_or_else(|| ManagementUrl::beside(&self.url));
-        if url.has_password() {
+        if url.has_password() || self.url.has_password() {
             warn_of_password();
+        }
+        if self.url.is_tls && !url.is_tls {
+            say(
+                "warning: the password goes to the management API without TLS; use an https:// URL with --management-url",
+            );
         }
         let login = url.login(&self.url, self.password_elsewhere()?).map_err(no_password)?;
         let roots = self.ca.as_ref().filter(|_| url.is_tls).map(|path| roots(path)).transpose()?;

@@ -57,10 +57,7 @@ impl Doctor {
             Err(error) => (None, Some(error)),
         };
         let targets = found.targets.iter().map(|(queue, target)| (queue, &**target));
-        let keys = KeyUse::of(targets, secret_key_file.as_deref())
-            .with_context(|| secret_key_file.unwrap_or_default().display().to_string())?;
-        let has_keys = keys.iter().all(|key| key.is_in_file != Some(false));
-        let in_order = found.is_in_order() && differs.is_none() && has_keys;
+        let keys = KeyUse::of(targets, secret_key_file.as_deref());
         if let Some(warning) = warning_of_others(&directory) {
             say(&format!("warning: {warning}"));
         }
@@ -69,6 +66,7 @@ impl Doctor {
         }
         let report =
             Report::new(&directory, &found).of_backup(backup.as_ref(), differs.as_ref()).with_keys(&keys);
+        let in_order = report.is_in_order();
         report.print(&format)?;
         Ok(if in_order { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }

@@ -13,7 +13,7 @@ use tickwheel_queue::{BackupError, Durability};
 use crate::commands::backup::has_since;
 use tickwheel_queue::FORMAT;
 use tickwheel_queue::doctor::{Examination, Problem, Span};
-use tickwheel_server::KeyUse;
+use tickwheel_server::{KeyUse, SecretKeyError};
 
 use super::rows::{KeyRow, LogRow, ProblemRow, QueueRow, SegmentRow};
 use crate::output::{Format, Row, STDOUT, json_line, say, stdout};
@@ -143,8 +143,26 @@ impl Report {
         self
     }
 
-    /// Adds the keys that the targets need. One that the given file lacks is a problem.
-    pub(crate) fn with_keys(mut self, keys: &[KeyUse]) -> Self {
+    /// Whether no problem was found.
+    pub(crate) fn is_in_order(&self) -> bool {
+        self.in_order
+    }
+
+    /// Adds the keys that the targets need. One that the given file lacks is a problem, and so is a file that gives no keys.
+    pub(crate) fn with_keys(mut self, keys: &Result<Vec<KeyUse>, SecretKeyError>) -> Self {
+        let keys = match keys {
+            Ok(keys) => keys,
+            Err(error) => {
+                self.in_order = false;
+                self.problems.push(ProblemRow {
+                    file: String::new(),
+                    offset: None,
+                    what: format!("the file with the secret keys: {error}"),
+                    to_do: "correct --secret-key-file (TICKWHEEL_SECRET_KEY_FILE)",
+                });
+                return self;
+            }
+        };
         self.secret_keys = keys.iter().map(KeyRow::from).collect();
         for row in self.secret_keys.iter().filter(|row| row.in_file == Some(false)) {
             self.in_order = false;

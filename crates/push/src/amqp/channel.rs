@@ -18,7 +18,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::connection::text_of;
 use super::look::{Look, Match};
 
-/// At most this many messages wait for a confirm. A broker that leaves more behind has lost its mind or its majority, and a new channel
+/// At most this many messages wait for a confirm. A broker that leaves more unconfirmed does not work, and a new channel
 /// costs nothing: the messages are sent again.
 const UNCONFIRMED_MAX: usize = 10_000;
 
@@ -181,18 +181,19 @@ impl Line {
 /// The broker may have changed the message on its way. Then each message that it could have been is marked. At worst, one that a queue has
 /// taken is sent again; and none that no queue has taken counts as delivered.
 fn mark_returned(waiting: &mut [Waiting], returned: Look, reason: &str) {
-    for least in [Match::Whole, Match::Near, Match::None] {
-        let mut could_be = waiting.iter_mut().filter(|waiting| {
-            waiting.returned.is_none() && waiting.look.is_some_and(|look| look.matches(returned) >= least)
-        });
-        let Some(first) = could_be.next() else { continue };
-        first.returned = Some(reason.to_owned());
-        // Messages that look the same as a whole go the same way, so that one stands for the other.
-        if least != Match::Whole {
-            could_be.for_each(|waiting| waiting.returned = Some(reason.to_owned()));
-        }
-        return;
+    let mark = |waiting: &mut Waiting| {
+        waiting.returned.get_or_insert_with(|| reason.to_owned());
+    };
+    let could_be =
+        |waiting: &Waiting, least| waiting.look.is_some_and(|look| look.matches(returned) >= least);
+    // Messages that look the same as a whole go the same way, so that one stands for the other.
+    let whole = |waiting: &&mut Waiting| waiting.returned.is_none() && could_be(waiting, Match::Whole);
+    if let Some(same) = waiting.iter_mut().find(whole) {
+        return mark(same);
     }
+    let is_near = waiting.iter().any(|waiting| could_be(waiting, Match::Near));
+    let least = if is_near { Match::Near } else { Match::None };
+    waiting.iter_mut().filter(|waiting| could_be(waiting, least)).for_each(mark);
 }
 
 fn waiting(channel: &Channel, job: Job) -> Waiting {
@@ -268,6 +269,8 @@ mod tests {
         let mut waiting = waiting(&[None, Some(("a", 0, b"x")), Some(("a", 1, b"x")), Some(("b", 0, b"x"))]);
         mark_returned(&mut waiting, look("a", 9, b"x"), "changed headers");
         assert_eq!(marked(&waiting), [1, 2]);
+        mark_returned(&mut waiting, look("a", 9, b"x"), "the other one");
+        assert_eq!(marked(&waiting), [1, 2], "both are marked already");
         mark_returned(&mut waiting, look("a", 9, b"changed"), "changed body");
         assert_eq!(marked(&waiting), [1, 2, 3], "one without `mandatory` is never returned");
     }

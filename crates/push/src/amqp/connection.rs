@@ -156,7 +156,7 @@ pub(crate) fn text_of(error: &Error) -> String {
         ErrorKind::ProtocolError(error) => format!("{} {}", error.get_id(), error.get_message()),
         ErrorKind::IOError(error) => error.to_string(),
         // The client crate reads no other text, and ends the connection.
-        ErrorKind::ParsingError(_) => "the broker sent a frame that cannot be read; a message does that whose routing key, property or name of a header is not UTF-8".to_owned(),
+        ErrorKind::ParsingError(_) => "the broker sent a frame that cannot be read; the cause may be a message whose routing key, property or name of a header is not UTF-8".to_owned(),
         _ => error.to_string(),
     })
 }

@@ -21,7 +21,7 @@ pub(super) struct Look {
 /// How much two messages look the same.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Match {
-    /// Two messages, or the broker has changed more than headers and properties.
+    /// Other messages, unless the broker changed the key, the body or the id.
     None,
     /// Their routing keys, bodies and ids are the same. The broker takes the header `BCC` off, and its interceptors add headers.
     Near,

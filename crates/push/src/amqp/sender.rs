@@ -14,7 +14,7 @@ use super::delay::negated;
 use super::packed::{CONTENT_TYPE_PACKED, Packed};
 use super::plan::{AmqpContent, AmqpPlan};
 use super::properties::{encoded, published_by, table_of, with_headers};
-use crate::broker::{Link, Live};
+use crate::broker::{Confirms, Link, Live};
 use crate::message::Message;
 use crate::outcome::Outcome;
 use crate::sink::{Attempt, Sink};
@@ -29,7 +29,7 @@ const FRAME_SPARE_BYTES: usize = 8 + 12;
 /// | confirms the message, and did not return it | delivered |
 /// | returns the message, because no queue takes it | failure of the task |
 /// | refuses the message (`basic.nack`) | failure of the task |
-/// | confirms nothing in time, but a message that was sent later | failure of the task |
+/// | confirms a message of the target that was sent later, and not this one in its time | failure of the task |
 /// | confirms nothing in time | failure of the target |
 /// | takes nothing now, because its memory or disk is full | failure of the target |
 /// | closes the channel, because there is no such exchange or no right to it | failure of the target |
@@ -40,6 +40,7 @@ pub struct AmqpSink {
     link: Arc<Link<AmqpDial>>,
     plan: AmqpPlan,
     open: Mutex<Option<Open>>,
+    confirms: Confirms<Connection>,
 }
 
 /// A channel with its connection.
@@ -52,7 +53,7 @@ impl AmqpSink {
     /// Returns a sink. Opens no connection yet.
     #[must_use]
     pub fn new(link: Arc<Link<AmqpDial>>, plan: AmqpPlan) -> Self {
-        Self { link, plan, open: Mutex::default() }
+        Self { link, plan, open: Mutex::default(), confirms: Confirms::default() }
     }
 
     async fn attempt(&self, message: &Message) -> Result<(), Outcome> {
@@ -65,19 +66,19 @@ impl AmqpSink {
             return Err(blocked());
         }
         let publication = self.publication(message, &connection)?;
-        let number = connection.number();
+        let sent = self.confirms.send(&connection);
         let Ok(confirmed) = timeout_at(deadline, publisher.publish(publication)).await else {
             return Err(match connection.status() {
                 status if status.blocked() => blocked(),
                 status if !status.connected() => {
                     Outcome::target_failed("the connection was lost before the confirm")
                 }
-                _ => connection.silence(number, &format!("no confirm within {seconds} s")),
+                _ => sent.silence(&format!("no confirm within {seconds} s")),
             });
         };
         match confirmed {
             Confirmed::Taken => {
-                connection.confirmed(number);
+                sent.confirmed();
                 Ok(())
             }
             Confirmed::Returned(reason) => Err(Outcome::task_failed(reason)),

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::connection::BeanstalkConnection;
+use super::connection::{BeanstalkConnection, BeanstalkLive};
 use super::plan::BeanstalkPlan;
-use crate::broker::Link;
+use crate::broker::{Confirms, Link};
 use crate::message::Message;
 use crate::outcome::Outcome;
 use crate::sink::{Attempt, Sink};
@@ -19,13 +19,14 @@ const LOST: &str = "the connection was lost before the answer";
 pub struct BeanstalkSink {
     link: Arc<Link<BeanstalkConnection>>,
     plan: BeanstalkPlan,
+    confirms: Confirms<BeanstalkLive>,
 }
 
 impl BeanstalkSink {
     /// Returns a sink. Opens no connection yet.
     #[must_use]
     pub fn new(link: Arc<Link<BeanstalkConnection>>, plan: BeanstalkPlan) -> Self {
-        Self { link, plan }
+        Self { link, plan, confirms: Confirms::default() }
     }
 
     async fn attempt(&self, message: &Message) -> Outcome {
@@ -38,7 +39,7 @@ impl BeanstalkSink {
             Err(outcome) => return outcome,
         };
         let answer = async { live.pipeline.put(job).await.ok_or(LOST) };
-        match live.confirm(self.plan.timeout, answer).await {
+        match self.confirms.send(&live).answer(self.plan.timeout, answer).await {
             Ok(Ok(outcome)) | Err(outcome) => outcome,
             Ok(Err(lost)) => Outcome::target_failed(lost),
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tickwheel_http::Stream;
 use tokio::net::TcpStream;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::pki_types::ServerName;
@@ -15,11 +15,11 @@ use tokio_rustls::rustls::pki_types::ServerName;
 #[cfg(any(test, feature = "amqp", feature = "nats", feature = "redis"))]
 use super::link::DIAL_TIMEOUT;
 
-/// The time for the connection to one endpoint, with its TLS handshake. A link tries two of them in its time.
+/// The longest time for the connection to one endpoint, with its TLS handshake.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// Opens a connection to the first endpoint at which `open` succeeds. They share the time of a link, so that one that takes connections and
-/// says nothing does not keep the next one from being tried.
+/// Opens a connection to the first endpoint at which `open` succeeds. Each has its share of the time that is left of a link's time, so that one
+/// that takes connections and says nothing does not keep the next one from being tried.
 ///
 /// # Errors
 /// The reasons of all endpoints.
@@ -28,13 +28,15 @@ pub(crate) async fn first_open<'a, L, O: Future<Output = Result<L, String>>>(
     endpoints: &'a [Endpoint],
     open: impl Fn(&'a Endpoint) -> O,
 ) -> Result<L, String> {
-    let share = DIAL_TIMEOUT.mul_f64(0.9) / u32::try_from(endpoints.len()).unwrap_or(u32::MAX).max(1);
+    let deadline = Instant::now() + DIAL_TIMEOUT.mul_f64(0.9);
     let mut reasons = Vec::new();
-    for endpoint in endpoints {
+    for (nth, endpoint) in endpoints.iter().enumerate() {
+        let left = u32::try_from(endpoints.len() - nth).unwrap_or(u32::MAX);
+        let share = deadline.saturating_duration_since(Instant::now()) / left;
         match timeout(share, open(endpoint)).await {
             Ok(Ok(live)) => return Ok(live),
             Ok(Err(reason)) => reasons.push(reason),
-            Err(_) => reasons.push(format!("{endpoint}: no answer within {share:?}")),
+            Err(_) => reasons.push(format!("{endpoint}: no answer within {} s", share.as_secs_f32())),
         }
     }
     Err(if reasons.is_empty() { "no address is set".to_owned() } else { reasons.join("; ") })
@@ -132,7 +134,7 @@ mod tests {
         assert_eq!(opened.as_deref(), Ok("c"));
         let opened =
             timeout(DIAL_TIMEOUT, first_open(&three[..2], open)).await.expect("in the time of a link");
-        assert_eq!(opened, Err("a:1: no answer within 4.5s; b:1: refused".to_owned()));
+        assert_eq!(opened, Err("a:1: no answer within 4.5 s; b:1: refused".to_owned()));
         assert_eq!(first_open(&[], open).await, Err("no address is set".to_owned()));
     }
 

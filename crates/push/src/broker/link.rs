@@ -61,7 +61,7 @@ struct Shown<L> {
 /// The state of a link as others see it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum LinkState {
-    /// No message has needed it yet.
+    /// No message has needed it yet, or none has needed it since it was lost.
     Unused,
     /// The connection is open since this time.
     Up(Duration),
@@ -136,7 +136,8 @@ impl<D: Dial> Link<D> {
         let age = shown.since.elapsed();
         match (&shown.live, &shown.reason) {
             (Some(live), _) if is_alive::<D>(live) => LinkState::Up(age),
-            (Some(_), _) => LinkState::Down(Duration::ZERO, "the connection was lost".into()),
+            // The next message shows if the broker can be reached.
+            (Some(_), _) => LinkState::Unused,
             (None, Some(reason)) => LinkState::Down(age, Arc::clone(reason)),
             (None, None) => LinkState::Unused,
         }
@@ -242,8 +243,9 @@ mod tests {
         link.live().await.expect("the connection is kept");
         assert_eq!(link.dial.dialed.load(Ordering::Relaxed), 1);
         link.dial.is_up.store(false, Ordering::Relaxed);
-        assert!(matches!(link.state(), LinkState::Down(..)));
+        assert_eq!(link.state(), LinkState::Unused, "no message has tried it");
         let wait = open_ms(link.live().await);
+        assert!(matches!(link.state(), LinkState::Down(..)));
         assert!(wait <= 100, "{wait}");
         tokio::time::advance(Duration::from_millis(wait)).await;
         link.dial.is_up.store(true, Ordering::Relaxed);

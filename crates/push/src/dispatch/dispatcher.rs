@@ -133,7 +133,7 @@ pub struct Dispatcher {
     settling: Settling,
     /// The lines whose last task has ended, while it is unknown if its end is durable. Empty without an order.
     unsettled: BTreeMap<Token, Line>,
-    /// The values of `unsettled`. A line is in it once, because its next task waits.
+    /// The values of `unsettled`.
     ending: BTreeSet<Line>,
     given_back: GivenBack,
     /// Whether a lease call is under way. There is at most one.
@@ -303,18 +303,7 @@ impl Dispatcher {
             Outcome::TaskFailed { reason, retry_after_ms, .. } => {
                 self.failed(now_ms, None, reason);
                 self.given_back.forget(id);
-                match self.plan.order {
-                    Order::None => {
-                        self.drop_from_hand(no);
-                        effects.push(nack(token, NackHow::Returned, *retry_after_ms, reason));
-                    }
-                    Order::Group | Order::Queue if is_last => {
-                        self.end(no, token);
-                        let how = NackHow::Undeliverable(Undeliverable::Exhausted);
-                        effects.push(nack(token, how, None, reason));
-                    }
-                    Order::Group | Order::Queue => self.hold(now_ms, no, *retry_after_ms),
-                }
+                self.attempt_failed(now_ms, no, is_last, *retry_after_ms, reason, &mut effects);
             }
             Outcome::TargetFailed { reason, open_ms } => {
                 self.failed(now_ms, *open_ms, reason);
@@ -331,11 +320,13 @@ impl Dispatcher {
         effects
     }
 
-    /// Takes in that the end of these leases was answered, or refused, so that it is durable if it ever is. The next task of their group or queue
-    /// may be sent. Without an order, and for other tokens, the call has no effect.
+    /// Takes in that the queue has answered or refused the end of these leases. The next task of their group or queue may be sent. Without an order, and for other tokens, the call has no effect.
     pub fn settled(&mut self, now_ms: u64, tokens: &[Token]) -> Vec<Effect> {
         for token in tokens {
-            if let Some(line) = self.unsettled.remove(token) {
+            // After a lease that ended by itself, a task may have two ends under way.
+            if let Some(line) = self.unsettled.remove(token)
+                && !self.unsettled.values().any(|other| *other == line)
+            {
                 self.ending.remove(&line);
             }
         }
@@ -388,13 +379,39 @@ impl Dispatcher {
         self.last_failure = Some(Arc::clone(reason));
     }
 
+    /// Counts a failed attempt of a task. In an order, the task stays in hand, so that no later one overtakes it.
+    fn attempt_failed(
+        &mut self,
+        now_ms: u64,
+        no: SendNo,
+        is_last: bool,
+        retry_after_ms: Option<u64>,
+        reason: &Arc<str>,
+        effects: &mut Vec<Effect>,
+    ) {
+        let Some(in_hand) = self.in_hand.get(&no) else { return };
+        let token = in_hand.leased.token;
+        match self.plan.order {
+            Order::None => {
+                self.drop_from_hand(no);
+                effects.push(nack(token, NackHow::Returned, retry_after_ms, reason));
+            }
+            Order::Group | Order::Queue if is_last => {
+                self.end(no, token);
+                effects.push(nack(token, NackHow::Undeliverable(Undeliverable::Exhausted), None, reason));
+            }
+            Order::Group | Order::Queue => self.hold(now_ms, no, retry_after_ms),
+        }
+    }
+
     /// Gives the task of a message back. A task that was given back too often counts an attempt.
     fn back(&mut self, now_ms: u64, no: SendNo, reason: &Arc<str>, effects: &mut Vec<Effect>) {
-        let Some(in_hand) = self.drop_from_hand(no) else { return };
-        let token = in_hand.leased.token;
+        let Some(in_hand) = self.in_hand.get(&no) else { return };
+        let (token, is_last) = (in_hand.leased.token, in_hand.is_last());
         if self.given_back.count(in_hand.leased.id, now_ms) {
-            effects.push(nack(token, NackHow::Returned, None, reason));
+            self.attempt_failed(now_ms, no, is_last, None, reason, effects);
         } else {
+            self.drop_from_hand(no);
             effects.push(Effect::GiveBack(vec![token]));
         }
     }

@@ -7,15 +7,6 @@ use tickwheel_queue::Undeliverable;
 use crate::outcome::Outcome;
 use crate::text::in_one_line;
 
-/// The meaning of an error.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Meaning {
-    /// The error says whose fault it is.
-    Known(Outcome),
-    /// The record was sent and got no answer in time. The answers to later records show whose fault it is.
-    NoAnswer(String),
-}
-
 /// Returns the meaning of an error for the task and for the target.
 ///
 /// | error | meaning |
@@ -23,13 +14,12 @@ pub(super) enum Meaning {
 /// | `MESSAGE_TOO_LARGE`, `RECORD_LIST_TOO_LARGE` | the task is dead |
 /// | `INVALID_TOPIC_EXCEPTION` | the task is dead |
 /// | no connection, no such topic, no rights, too few replicas, a producer that cannot go on | failure of the target |
-/// | no answer in time | failure of the task if a later record is confirmed, else of the target |
+/// | no answer in time | failure of the target |
 /// | another error | failure of the task |
-pub(super) fn judge(error: &KrafkaError) -> Meaning {
+pub(super) fn judge(error: &KrafkaError) -> Outcome {
     let reason = text(error);
     let dead = |why| Outcome::undeliverable(why, reason.as_str());
-    Meaning::Known(match error {
-        KrafkaError::DeliveryTimeout { possibly_written: true, .. } => return Meaning::NoAnswer(reason),
+    match error {
         KrafkaError::Broker { code: ErrorCode::MessageTooLarge | ErrorCode::RecordListTooLarge, .. } => {
             dead(Undeliverable::TooLarge)
         }
@@ -43,7 +33,7 @@ pub(super) fn judge(error: &KrafkaError) -> Meaning {
         | KrafkaError::OutOfOrderSequence { .. }
         | KrafkaError::IllegalState { .. } => Outcome::target_failed(reason.as_str()),
         _ => Outcome::task_failed(reason.as_str()),
-    })
+    }
 }
 
 /// Whether the producer is to be replaced by another one.
@@ -69,10 +59,7 @@ mod tests {
     use super::*;
 
     fn name(error: &KrafkaError) -> &'static str {
-        match judge(error) {
-            Meaning::Known(outcome) => outcome.name(),
-            Meaning::NoAnswer(_) => "no answer",
-        }
+        judge(error).name()
     }
 
     #[test]
@@ -92,7 +79,7 @@ mod tests {
         }
         let late =
             |possibly_written| KrafkaError::DeliveryTimeout { possibly_written, message: String::new() };
-        assert_eq!((name(&late(true)), name(&late(false))), ("no answer", "given_back"));
+        assert_eq!((name(&late(true)), name(&late(false))), ("given_back", "given_back"));
         let unknown = KrafkaError::UnknownTopic { topic: "due".to_owned() };
         assert_eq!((name(&unknown), ends_producer(&unknown)), ("given_back", false));
         let closed = KrafkaError::Closed { message: String::new() };

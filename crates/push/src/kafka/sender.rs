@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::time::timeout;
 
-use super::answer::{self, Meaning};
+use super::answer;
 use super::connection::KafkaConnection;
 use super::plan::KafkaPlan;
 use crate::broker::Link;
@@ -17,6 +17,9 @@ use crate::sink::{Attempt, Sink};
 /// Delivered means: the leader of the partition has answered that all replicas in sync have the record (`acks=all`). The producer is
 /// idempotent, so a record that the client sends again is there once. A task that is sent again is another record with the same header
 /// `tickwheel-id`.
+///
+/// A record that a broker does not answer in time is a failure of the target: a broker refuses a bad record, and does not pass it over in silence. The
+/// client itself waits out too few replicas and a leader that is gone, and then says that there was no answer.
 pub struct KafkaSink {
     link: Arc<Link<KafkaConnection>>,
     plan: KafkaPlan,
@@ -38,22 +41,18 @@ impl KafkaSink {
             Ok(live) => live,
             Err(outcome) => return outcome,
         };
-        let number = live.number();
         match timeout(self.plan.timeout, live.producer.send(record)).await {
-            Ok(Ok(_)) => {
-                live.confirmed(number);
-                Outcome::Delivered
-            }
+            Ok(Ok(_)) => Outcome::Delivered,
             Ok(Err(error)) => {
                 if answer::ends_producer(&error) {
                     live.leave();
                 }
-                match answer::judge(&error) {
-                    Meaning::Known(outcome) => outcome,
-                    Meaning::NoAnswer(reason) => live.silence(number, &reason),
-                }
+                answer::judge(&error)
             }
-            Err(_) => live.silence(number, &format!("no confirm within {:?}", self.plan.timeout)),
+            Err(_) => {
+                live.leave();
+                Outcome::target_failed(format!("no confirm within {:?}", self.plan.timeout))
+            }
         }
     }
 }

@@ -8,7 +8,7 @@ use async_nats::jetstream::message::PublishMessage;
 use super::answer;
 use super::connection::{NatsConnection, NatsLive};
 use super::plan::NatsPlan;
-use crate::broker::Link;
+use crate::broker::{Confirms, Link};
 use crate::message::Message;
 use crate::outcome::Outcome;
 use crate::sink::{Attempt, Sink};
@@ -20,13 +20,14 @@ use crate::sink::{Attempt, Sink};
 pub struct NatsSink {
     link: Arc<Link<NatsConnection>>,
     plan: NatsPlan,
+    confirms: Confirms<NatsLive>,
 }
 
 impl NatsSink {
     /// Returns a sink. Opens no connection yet.
     #[must_use]
     pub fn new(link: Arc<Link<NatsConnection>>, plan: NatsPlan) -> Self {
-        Self { link, plan }
+        Self { link, plan, confirms: Confirms::default() }
     }
 
     async fn attempt(&self, message: &Message) -> Outcome {
@@ -38,10 +39,11 @@ impl NatsSink {
             Ok(live) => live,
             Err(outcome) => return outcome,
         };
+        let sent = self.confirms.send(&live);
         let answered = tokio::select! {
             // An answer that has come counts, also on a connection that is lost by now.
             biased;
-            answered = live.confirm(self.plan.timeout, publish(&live, &subject, published)) => answered,
+            answered = sent.answer(self.plan.timeout, publish(&live, &subject, published)) => answered,
             () = live.lost() => return Outcome::target_failed("the connection was lost before the answer"),
         };
         match (answered, live.denied()) {

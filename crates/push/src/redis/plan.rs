@@ -8,6 +8,10 @@ use crate::broker::{Address, AddressError, Alphabet, Content, ContentError, Cont
 use crate::message::Message;
 use crate::outcome::Outcome;
 
+/// The largest number of arguments of `XADD` beside those for headers.
+const SPARE_ARGUMENTS: usize = 12;
+/// Room for the arguments of `XADD` beside key, headers and body (bytes). A command with longer ones grows.
+const SPARE_BYTES: usize = 128;
 /// Redis takes each byte in a key. Control characters and very long keys are mistakes.
 const KEY: Alphabet = Alphabet {
     noun: "key",
@@ -136,17 +140,18 @@ impl RedisPlan {
                 return Ok(command);
             }
         };
-        let mut command = cmd("XADD");
-        command.arg(key);
+        let headers = self.content.headers(message)?;
+        let header_bytes: usize = headers.iter().map(|(name, value)| name.len() + value.len()).sum();
+        let bytes = header_bytes + key.len() + body.len() + SPARE_BYTES;
+        let mut command = Cmd::with_capacity(SPARE_ARGUMENTS + 2 * headers.len(), bytes);
+        command.arg("XADD").arg(key);
         if let Some(maxlen) = maxlen {
             command.arg("MAXLEN").arg("~").arg(maxlen);
         }
         command.arg("*").arg("id").arg(message.id());
-        for (name, value) in self.content.headers(message)? {
-            // The field `id` has it already.
-            if name != "tickwheel-id" {
-                command.arg(name).arg(value);
-            }
+        // The field `id` has it already.
+        for (name, value) in headers.into_iter().filter(|(name, _)| name != "tickwheel-id") {
+            command.arg(name).arg(value);
         }
         command.arg("content-type").arg(content_type).arg("payload").arg(body);
         Ok(command)

@@ -7,7 +7,7 @@ use ::redis::{RedisError, Value};
 use super::answer;
 use super::connection::{RedisConnection, RedisLive};
 use super::plan::RedisPlan;
-use crate::broker::Link;
+use crate::broker::{Confirms, Link};
 use crate::message::Message;
 use crate::outcome::Outcome;
 use crate::sink::{Attempt, Sink};
@@ -23,13 +23,14 @@ use crate::sink::{Attempt, Sink};
 pub struct RedisSink {
     link: Arc<Link<RedisConnection>>,
     plan: RedisPlan,
+    confirms: Confirms<RedisLive>,
 }
 
 impl RedisSink {
     /// Returns a sink. Opens no connection yet.
     #[must_use]
     pub fn new(link: Arc<Link<RedisConnection>>, plan: RedisPlan) -> Self {
-        Self { link, plan }
+        Self { link, plan, confirms: Confirms::default() }
     }
 
     async fn attempt(&self, message: &Message) -> Outcome {
@@ -41,7 +42,7 @@ impl RedisSink {
             Ok(live) => live,
             Err(outcome) => return outcome,
         };
-        match live.confirm(self.plan.timeout, self.add(&live, command)).await {
+        match self.confirms.send(&live).answer(self.plan.timeout, self.add(&live, command)).await {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(error)) => {
                 if answer::is_replica(&error) {

@@ -51,8 +51,15 @@ struct Shared {
     push: Push,
     notices: Mutex<mpsc::UnboundedReceiver<Notice>>,
     outside: Outside,
-    /// The lock is held while a target changes. Whether the targets of the store are read.
-    changes: Mutex<bool>,
+    /// The lock is held while a target changes.
+    changes: Mutex<Changes>,
+}
+
+/// The state that changes of targets share.
+#[derive(Default)]
+struct Changes {
+    /// Whether the targets of the store are started.
+    is_started: bool,
 }
 
 /// The state and the counts of all targets.
@@ -75,15 +82,15 @@ impl Targets {
     pub(crate) fn new(queue: &Queue, outside: Outside) -> Self {
         let (push, notices) = Push::new(queue);
         let (queue, notices) = (queue.clone(), Mutex::new(notices));
-        Self(Arc::new(Shared { queue, push, notices, outside, changes: Mutex::new(false) }))
+        Self(Arc::new(Shared { queue, push, notices, outside, changes: Mutex::default() }))
     }
 
     /// Starts the targets of the store, if they are not started. Secrets under an old key are encrypted under the first one. Returns whether
     /// they are started.
     pub(crate) async fn start(&self) -> bool {
         let Shared { queue, push, outside, .. } = &*self.0;
-        let mut is_started = self.0.changes.lock().await;
-        if *is_started {
+        let mut changes = self.0.changes.lock().await;
+        if changes.is_started {
             return true;
         }
         let targets = match queue.targets().await {
@@ -110,7 +117,7 @@ impl Targets {
             self.run(&name, &stored);
         }
         log_lines::started(count, renewed);
-        *is_started = true;
+        changes.is_started = true;
         true
     }
 

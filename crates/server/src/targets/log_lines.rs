@@ -1,6 +1,6 @@
 //! Log lines about targets.
 
-use tickwheel_api::ConnectionRow;
+use tickwheel_api::{ConnectionRow, ConnectionState};
 use tickwheel_push::{Notice, TargetState};
 
 use crate::events;
@@ -30,7 +30,7 @@ pub(super) fn changed(notice: &Notice) {
     }
 }
 
-/// A connection to a broker was opened or lost, or cannot be opened.
+/// The state of a connection to a broker changed.
 pub(super) fn connection_changed(connection: &ConnectionRow) {
     let ConnectionRow { name, kind, state, reason, .. } = connection;
     let (connection, kind, state, reason) = (name.as_str(), kind.name(), state.name(), reason.as_deref());
@@ -44,7 +44,12 @@ pub(super) fn connection_changed(connection: &ConnectionRow) {
             "nothing is sent over the connection"
         );
     } else {
-        tracing::info!(event = events::CONNECTION_CHANGED, connection, kind, state, "the connection is open");
+        let text = if state == ConnectionState::Up.name() {
+            "the connection is open"
+        } else {
+            "the connection was lost while no message needed it"
+        };
+        tracing::info!(event = events::CONNECTION_CHANGED, connection, kind, state, "{text}");
     }
 }
 

@@ -313,7 +313,7 @@ metrics! {
         });
     /// 1 if the connection to the broker is open, otherwise 0
     ///
-    /// A connection that no message has needed yet is left out
+    /// A connection that no message needs is left out
     Gauge tickwheel_push_connection_up {connection}:
         |figures, out| figures.connections.iter().filter(|row| row.state != ConnectionState::Unused).try_for_each(|row| {
             out.put(&[&row.name], u64::from(row.state == ConnectionState::Up))
