@@ -318,6 +318,27 @@ fn a_task_that_fails_in_an_order_is_tried_again_in_hand_until_its_policy_ends() 
     assert_eq!(ended, [nack, Effect::Lease { max: 1 }]);
 }
 
+/// A task that was given back 1,000 times counts an attempt. In an order it stays in hand for that, so that the next one does not overtake it.
+#[test]
+fn a_task_that_was_given_back_too_often_stays_in_hand_in_an_order() {
+    let breaker = BreakerPlan { failures: 10_000, open_ms: 1, open_max_ms: 1 };
+    let mut dispatcher = Dispatcher::new(Plan { order: Order::Group, breaker, ..Plan::default() });
+    let task = deliveries(1).remove(0);
+    dispatcher.pass_time(0);
+    for time in 1..=1_000 {
+        let effects = dispatcher.leased(0, vec![task.clone()]);
+        let Some(Effect::Send(sending)) = effects.first() else { panic!("{effects:?}") };
+        let effects = dispatcher.sent(0, sending.no, &Outcome::target_failed("down"));
+        let is_back = effects.contains(&Effect::GiveBack(vec![task.token]));
+        assert_eq!(
+            (is_back, dispatcher.in_hand()),
+            if time < 1_000 { (true, 0) } else { (false, 1) },
+            "{time}"
+        );
+        assert!(!effects.iter().any(|effect| matches!(effect, Effect::Nack { .. })), "{effects:?}");
+    }
+}
+
 /// A lease in hand is extended before it ends, and a task that its owner took away is let go.
 #[test]
 fn a_lease_in_hand_is_extended() {
