@@ -64,8 +64,9 @@ impl Doctor {
         if found.in_use {
             say("a running process uses this directory, so the figures may change");
         }
-        let report =
-            Report::new(&directory, &found).of_backup(backup.as_ref(), differs.as_ref()).with_keys(&keys);
+        let report = Report::new(&directory, &found)
+            .of_backup(backup.as_ref(), differs.as_ref())
+            .with_keys(&keys, secret_key_file.as_deref());
         let in_order = report.is_in_order();
         report.print(&format)?;
         Ok(if in_order { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -149,16 +149,21 @@ impl Report {
     }
 
     /// Adds the keys that the targets need. One that the given file lacks is a problem, and so is a file that gives no keys.
-    pub(crate) fn with_keys(mut self, keys: &Result<Vec<KeyUse>, SecretKeyError>) -> Self {
+    pub(crate) fn with_keys(
+        mut self,
+        keys: &Result<Vec<KeyUse>, SecretKeyError>,
+        file: Option<&Path>,
+    ) -> Self {
+        let file = file.map(|file| file.display().to_string()).unwrap_or_default();
         let keys = match keys {
             Ok(keys) => keys,
             Err(error) => {
                 self.in_order = false;
                 self.problems.push(ProblemRow {
-                    file: String::new(),
+                    file,
                     offset: None,
-                    what: format!("the file with the secret keys: {error}"),
-                    to_do: "correct --secret-key-file (TICKWHEEL_SECRET_KEY_FILE)",
+                    what: format!("no secret keys can be read: {error}"),
+                    to_do: "correct --secret-key-file (TICKWHEEL_SECRET_KEY_FILE); a server does not start with this file",
                 });
                 return self;
             }
@@ -167,10 +172,10 @@ impl Report {
         for row in self.secret_keys.iter().filter(|row| row.in_file == Some(false)) {
             self.in_order = false;
             self.problems.push(ProblemRow {
-                file: String::new(),
+                file: file.clone(),
                 offset: None,
                 what: format!(
-                    "the file with the secret keys lacks the key {}, which encrypts secrets of the targets of: {}",
+                    "the file lacks the key {}, which encrypts secrets of the targets of: {}",
                     row.id,
                     row.queues.join(", ")
                 ),

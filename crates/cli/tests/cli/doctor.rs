@@ -118,7 +118,11 @@ fn a_secret_key_that_is_missing_is_named() {
     let seen = run(&["doctor", text(&data), "-o", "table", "--secret-key-file", text(&other)]);
     assert!(seen.out.contains("lacks the key") && seen.out.contains("IN THE FILE"), "{}", seen.out);
     let seen = run(&["doctor", text(&data), "--secret-key-file", text(&place.path().join("absent"))]);
-    assert!(seen.code == 1 && seen.out.contains("No such file"), "{}", seen.out);
+    assert!(
+        seen.code == 1 && seen.out.contains("absent") && seen.out.contains("No such file"),
+        "{}",
+        seen.out
+    );
 }
 
 #[test]

@@ -267,6 +267,8 @@ impl Targets {
             let hint = "brokers are reached with the user and the password of the server's configuration";
             return Err(BadRequest::body(what, hint).into());
         }
+        // A target whose secrets cannot be read would need the new key and the lost one.
+        made::target(&self.0.outside, queue, &before)?;
         let now_ms = self.0.queue.now().as_ms();
         let until_ms = now_ms.saturating_add(i64::try_from(body.overlap_ms).unwrap_or(i64::MAX));
         let secret = new_secret().map_err(|error| Problem::internal(error.to_string()))?;

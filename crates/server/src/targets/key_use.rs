@@ -21,7 +21,7 @@ pub struct KeyUse {
 
 impl KeyUse {
     /// Returns the keys that these targets need, in the order of their ids. A target that cannot be read needs none. `file`: the keys that
-    /// there are, as `--secret-key-file` takes them. The file is read only if a target needs a key.
+    /// there are, as `--secret-key-file` takes them.
     ///
     /// # Errors
     /// The file gives no keys.
@@ -29,6 +29,7 @@ impl KeyUse {
         targets: impl IntoIterator<Item = (&'t QueueName, &'t TargetRecord)>,
         file: Option<&Path>,
     ) -> Result<Vec<Self>, SecretKeyError> {
+        let keys = file.map(SecretKeys::read).transpose()?;
         let mut used = BTreeMap::<String, Vec<QueueName>>::new();
         for (queue, record) in targets {
             let Ok(Stored { secrets, .. }) = Stored::read(record) else { continue };
@@ -39,8 +40,6 @@ impl KeyUse {
                 }
             }
         }
-        let file = file.filter(|_| !used.is_empty());
-        let keys = file.map(SecretKeys::read).transpose()?;
         let one = |(id, queues): (String, _)| {
             let is_in_file = keys.as_ref().map(|keys| keys.has(&id));
             Self { id, queues, is_in_file }

@@ -213,6 +213,11 @@ fn secrets_are_stored_under_a_key_and_never_shown() {
         "no-secret-key",
         "cannot be read",
     );
+    served.call("POST", &format!("{TARGET}/rotate"), "").assert_problem(
+        409,
+        "no-secret-key",
+        "cannot be read",
+    );
     assert_eq!(served.counts("close"), [0, 1, 0], "the task stays ready");
     served.stop();
     start(Some(keys(folder.path(), &[2, 1]))).stop();
