@@ -31,7 +31,7 @@ pub fn schedule_path(queue: &str, name: &str) -> String {
 
 /// Appends a name as one segment of a path. `.` and `..` alone are encoded, too: a client, or a proxy on the way, would otherwise treat them as
 /// steps in the path.
-fn push_segment(path: &mut String, name: &str) {
+pub fn push_segment(path: &mut String, name: &str) {
     match name {
         "." => path.push_str("%2E"),
         ".." => path.push_str("%2E%2E"),

@@ -58,21 +58,17 @@ impl FromStr for Address {
                 "{why}; write amqp://USER@HOST:PORT/VHOST, or amqps:// for TLS, with `%2F` for a `/` in a name"
             )
         };
-        let (is_tls, rest) = match (url.strip_prefix("amqp://"), url.strip_prefix("amqps://")) {
-            (Some(rest), _) => (false, rest),
-            (None, Some(rest)) => (true, rest),
-            (None, None) => return Err(bad("the URL does not begin with amqp:// or amqps://")),
-        };
-        let port = if is_tls { PORT_TLS } else { PORT };
-        let Parts { user, password, endpoint, path } = Parts::of(rest, port).map_err(bad)?;
+        let parts = Parts::of(url, [("amqp", PORT), ("amqps", PORT_TLS)]).map_err(|why| bad(&why))?;
+        let Parts { is_tls, user, password, endpoint, path } = parts;
         let vhost = decoded(path).ok_or_else(|| bad(BAD_NAME))?;
         let vhost = if vhost.is_empty() { VHOST.to_owned() } else { vhost };
         Ok(Self { is_tls, endpoint, vhost, user, password })
     }
 }
 
-/// The parts of a URL behind its scheme: `[USER[:PASSWORD]@]HOST[:PORT][/PATH]`.
+/// The parts of a URL: `SCHEME://[USER[:PASSWORD]@]HOST[:PORT][/PATH]`.
 pub(super) struct Parts<'a> {
+    pub(super) is_tls: bool,
     pub(super) user: Option<String>,
     pub(super) password: Option<String>,
     pub(super) endpoint: Endpoint,
@@ -81,13 +77,20 @@ pub(super) struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// Reads the parts. `port`: the port of a URL without one.
+    /// Reads the parts. `schemes`: the scheme without TLS and the one with TLS, each with the port of a URL without one.
     ///
     /// # Errors
     /// The reason.
-    pub(super) fn of(rest: &'a str, port: u16) -> Result<Self, &'static str> {
+    pub(super) fn of(url: &'a str, schemes: [(&str, u16); 2]) -> Result<Self, String> {
+        let [(plain, port), (secure, port_tls)] = schemes;
+        let behind = |scheme: &str| url.strip_prefix(scheme)?.strip_prefix("://");
+        let (is_tls, port, rest) = match (behind(plain), behind(secure)) {
+            (Some(rest), _) => (false, port, rest),
+            (None, Some(rest)) => (true, port_tls, rest),
+            (None, None) => return Err(format!("the URL does not begin with {plain}:// or {secure}://")),
+        };
         if rest.contains(['?', '#']) {
-            return Err("the URL has a `?` or a `#`");
+            return Err("the URL has a `?` or a `#`".to_owned());
         }
         let (place, path) = rest.split_once('/').unwrap_or((rest, ""));
         let (login, host) = match place.rsplit_once('@') {
@@ -104,7 +107,7 @@ impl<'a> Parts<'a> {
         let host = if has_port { host.to_owned() } else { format!("{host}:{port}") };
         let endpoint = host.parse().map_err(|_| "the URL has no valid host")?;
         let filled = |text: Option<String>| text.filter(|text| !text.is_empty());
-        Ok(Self { user: filled(user), password: filled(password), endpoint, path })
+        Ok(Self { is_tls, user: filled(user), password: filled(password), endpoint, path })
     }
 }
 

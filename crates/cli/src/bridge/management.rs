@@ -1,6 +1,5 @@
 //! [`Management`]: the calls to the management API of RabbitMQ that a migration makes.
 
-use std::fmt::Write;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
@@ -9,6 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
+use tickwheel_api::path::push_segment;
 use ureq::Agent;
 use ureq::http::{Method, Request, StatusCode};
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
@@ -189,7 +189,7 @@ impl Management {
         let mut target = format!("{}/api", self.url);
         for segment in path {
             target.push('/');
-            encode(segment, &mut target);
+            push_segment(&mut target, segment);
         }
         target.push_str(query);
         let request =
@@ -224,17 +224,6 @@ fn reason(status: StatusCode, answer: &[u8]) -> String {
     }
 }
 
-/// Appends a name as one segment of a path.
-fn encode(name: &str, to: &mut String) {
-    for byte in name.bytes() {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {
-            to.push(char::from(byte));
-        } else {
-            let _infallible = write!(to, "%{byte:02X}");
-        }
-    }
-}
-
 /// Reads root certificates.
 fn roots(pem: &[u8]) -> Result<RootCerts> {
     let mut roots: Vec<Certificate<'static>> = Vec::new();
@@ -254,7 +243,7 @@ mod tests {
     #[test]
     fn a_name_is_one_segment_of_a_path() {
         let mut path = String::new();
-        encode("/a b.ä%?#~_-", &mut path);
+        push_segment(&mut path, "/a b.ä%?#~_-");
         assert_eq!(path, "%2Fa%20b.%C3%A4%25%3F%23~_-");
     }
 

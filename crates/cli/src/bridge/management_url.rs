@@ -61,13 +61,8 @@ impl FromStr for ManagementUrl {
 
     fn from_str(url: &str) -> Result<Self, String> {
         let bad = |why: &str| format!("{why}; write http://HOST:PORT, or https:// for TLS");
-        let (is_tls, rest) = match (url.strip_prefix("http://"), url.strip_prefix("https://")) {
-            (Some(rest), _) => (false, rest),
-            (None, Some(rest)) => (true, rest),
-            (None, None) => return Err(bad("the URL does not begin with http:// or https://")),
-        };
-        let port = if is_tls { PORT_TLS } else { PORT };
-        let Parts { user, password, endpoint, path } = Parts::of(rest, port).map_err(bad)?;
+        let parts = Parts::of(url, [("http", PORT), ("https", PORT_TLS)]).map_err(|why| bad(&why))?;
+        let Parts { is_tls, user, password, endpoint, path } = parts;
         let path = path.trim_matches('/');
         if !path.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(bad("the path of the URL has a letter that is not of ASCII"));
