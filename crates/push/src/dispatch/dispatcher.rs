@@ -281,7 +281,7 @@ impl Dispatcher {
         let Some(in_hand) = self.in_hand.get(&no).filter(|in_hand| in_hand.retry_at_ms.is_none()) else {
             return effects;
         };
-        let (id, token, is_last) = (in_hand.leased.id, in_hand.leased.token, in_hand.is_last());
+        let (id, token) = (in_hand.leased.id, in_hand.leased.token);
         self.sending -= 1;
         match outcome {
             Outcome::Delivered => {
@@ -303,7 +303,7 @@ impl Dispatcher {
             Outcome::TaskFailed { reason, retry_after_ms, .. } => {
                 self.failed(now_ms, None, reason);
                 self.given_back.forget(id);
-                self.attempt_failed(now_ms, no, is_last, *retry_after_ms, reason, &mut effects);
+                self.attempt_failed(now_ms, no, *retry_after_ms, reason, &mut effects);
             }
             Outcome::TargetFailed { reason, open_ms } => {
                 self.failed(now_ms, *open_ms, reason);
@@ -384,13 +384,12 @@ impl Dispatcher {
         &mut self,
         now_ms: u64,
         no: SendNo,
-        is_last: bool,
         retry_after_ms: Option<u64>,
         reason: &Arc<str>,
         effects: &mut Vec<Effect>,
     ) {
         let Some(in_hand) = self.in_hand.get(&no) else { return };
-        let token = in_hand.leased.token;
+        let (token, is_last) = (in_hand.leased.token, in_hand.is_last());
         match self.plan.order {
             Order::None => {
                 self.drop_from_hand(no);
@@ -407,9 +406,9 @@ impl Dispatcher {
     /// Gives the task of a message back. A task that was given back too often counts an attempt.
     fn back(&mut self, now_ms: u64, no: SendNo, reason: &Arc<str>, effects: &mut Vec<Effect>) {
         let Some(in_hand) = self.in_hand.get(&no) else { return };
-        let (token, is_last) = (in_hand.leased.token, in_hand.is_last());
-        if self.given_back.count(in_hand.leased.id, now_ms) {
-            self.attempt_failed(now_ms, no, is_last, None, reason, effects);
+        let (id, token) = (in_hand.leased.id, in_hand.leased.token);
+        if self.given_back.count(id, now_ms) {
+            self.attempt_failed(now_ms, no, None, reason, effects);
         } else {
             self.drop_from_hand(no);
             effects.push(Effect::GiveBack(vec![token]));
