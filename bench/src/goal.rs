@@ -50,8 +50,8 @@ pub(crate) const fn goal(
     Goal { implementation, workload, metric, sizes: |_| true, wanted, says }
 }
 
-/// Returns a line for each goal and size that was measured: the median with its spread, and whether it is enough. `doubt` says what else to think
-/// of a figure, by its implementation, workload, size and metric.
+/// Returns a line for each goal and size that was measured: the median with its spread, and whether it is enough. `doubt` returns a remark about
+/// the figure with this implementation, workload, size and metric; an empty text is none.
 pub(crate) fn summary(
     figures: &Figures,
     goals: &[Goal],

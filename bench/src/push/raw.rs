@@ -1,4 +1,4 @@
-//! Jobs for beanstalkd through a raw socket: no task, no channel, and no answer that somebody waits for. This is the limit of the server.
+//! Jobs for beanstalkd through a raw socket, without tasks and channels. No caller waits for an answer. Their rate is the limit of the server.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};

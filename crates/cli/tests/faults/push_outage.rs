@@ -1,5 +1,5 @@
-//! The other side of a target is down for a while, in each way in which it can be. No outage loses a task, and one that cannot be the fault
-//! of the tasks uses up no attempt. After it the backlog arrives at the rate of its queue.
+//! The other side of a target is down for a while, in each way in which it can be. No outage loses a task. An outage that cannot be the
+//! fault of the tasks uses up no attempt. The backlog arrives afterwards at the rate of its queue.
 
 use std::fs::File;
 use std::io::Write;

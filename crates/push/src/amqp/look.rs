@@ -8,8 +8,8 @@ use super::properties::encoded;
 
 /// The look of a message.
 ///
-/// AMQP returns a message before it confirms it, and names it by its content alone. The client crate hands a return to the next confirm that
-/// it sees, and one confirm of the broker may stand for many messages in no order. So the message that was returned is found by its look.
+/// A broker returns a message before it confirms the message, and a return names no number, only the content. The client crate hands a return to
+/// the next confirm, which may be of another message. One confirm may also stand for many messages. So the returned message is found by its look.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) struct Look {
     /// The routing key, the body and the id.

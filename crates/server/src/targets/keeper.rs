@@ -85,8 +85,8 @@ impl Targets {
         Self(Arc::new(Shared { queue, push, notices, outside, changes: Mutex::default() }))
     }
 
-    /// Starts the targets of the store, if they are not started. Secrets under an old key are encrypted under the first one. Returns whether
-    /// they are started.
+    /// Starts the targets of the store, unless an earlier call did. Encrypts secrets that are under an old key under the first one. Returns `false`
+    /// if the store cannot be read; a later call tries again.
     pub(crate) async fn start(&self) -> bool {
         let Shared { queue, push, outside, .. } = &*self.0;
         let mut changes = self.0.changes.lock().await;
