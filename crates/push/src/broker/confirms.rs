@@ -86,13 +86,15 @@ impl<L> Sent<'_, L> {
     ///
     /// - If a message of the target that was sent later on this connection is confirmed, then the way works. It is a failure of the task.
     /// - Otherwise the way is silent: the broker or the place in it hangs, or the network between swallows packets. It is a failure of the target,
-    ///   and the next message opens another connection.
+    ///   and the next message opens another connection. The breaker opens at once: the broker may have taken each message that it does not confirm,
+    ///   so each one more may arrive twice.
     pub(crate) fn silence(&self, reason: &str) -> Outcome {
         if self.numbers.confirmed.load(Ordering::Relaxed) > self.number {
             return Outcome::task_failed(reason);
         }
         self.live.leave();
-        Outcome::target_failed(format!("{reason}, and no later message is confirmed"))
+        let reason = format!("{reason}, and no later message is confirmed").into();
+        Outcome::TargetFailed { reason, open_ms: Some(0) }
     }
 }
 

@@ -93,8 +93,9 @@ impl<D: Dial> Link<D> {
         if let Some(live) = state.live.as_ref().filter(|live| is_alive::<D>(live)) {
             return Ok(Arc::clone(live));
         }
-        if state.live.take().is_some() {
-            self.show_down("the connection was lost".into());
+        if let Some(old) = state.live.take() {
+            let how = if old.is_left() { "left after a failure" } else { "lost" };
+            self.show_down(format!("the connection was {how}").into());
         }
         let now = Instant::now();
         if let Some(wait) =
@@ -185,6 +186,8 @@ mod tests {
     #[derive(Default)]
     struct Broker {
         is_up: Arc<AtomicBool>,
+        /// Whether it takes connections and says nothing.
+        hangs: AtomicBool,
         dialed: AtomicU32,
     }
 
@@ -194,6 +197,9 @@ mod tests {
         fn dial(&self) -> Dialing<'_, Self::Live> {
             self.dialed.fetch_add(1, Ordering::Relaxed);
             Box::pin(async {
+                if self.hangs.load(Ordering::Relaxed) {
+                    std::future::pending::<()>().await;
+                }
                 if self.is_up.load(Ordering::Relaxed) {
                     Ok(Arc::clone(&self.is_up))
                 } else {
@@ -251,5 +257,23 @@ mod tests {
         link.dial.is_up.store(true, Ordering::Relaxed);
         link.live().await.expect("the broker is back");
         assert_eq!(link.state(), LinkState::Up(Duration::ZERO));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_that_is_left_is_not_called_lost() {
+        let link = Arc::new(Link::new(Broker::default()));
+        link.dial.is_up.store(true, Ordering::Relaxed);
+        link.live().await.expect("the broker is up").leave();
+        link.dial.hangs.store(true, Ordering::Relaxed);
+        let opening = tokio::spawn({
+            let link = Arc::clone(&link);
+            async move { link.live().await.is_ok() }
+        });
+        tokio::task::yield_now().await;
+        assert_eq!(
+            link.state(),
+            LinkState::Down(Duration::ZERO, "the connection was left after a failure".into())
+        );
+        opening.abort();
     }
 }

@@ -1,8 +1,8 @@
 //! [`Breaker`]: how many messages may be under way to a target that fails.
 //!
 //! ```text
-//! closed ── failures in a row, or a wish for silence ─▶ open ── its time is over ─▶ half open ── 3 successes ─▶ closed, slowly
-//!                                                        ▲                             │
+//! closed ── failures in a row, or a wish for silence ─▶ open ── its time is over ─▶ half open ── 3 successes, or one ─▶ closed, slowly
+//!                                                        ▲                             │          and then a quiet time
 //!                                                        └── a failure: twice as long ─┘
 //! ```
 //!
@@ -127,11 +127,21 @@ impl Breaker {
             }
             State::Open { .. } => self.state = State::HalfOpen { successes: 1 },
             State::HalfOpen { successes } if *successes + 1 < SUCCESSES_TO_CLOSE => *successes += 1,
-            State::HalfOpen { .. } => {
-                self.state = State::Closed { failures: 0, limit: 1, successes: 0 };
-                self.next_open_ms = self.plan.open_ms.max(1);
-            }
+            State::HalfOpen { .. } => self.close(),
         }
+    }
+
+    /// Takes in that there has been nothing to send for a while. If the last message to a half-open breaker was confirmed, the breaker closes:
+    /// the target is shown as one that works, and it is still tried with one message first.
+    pub fn quiet(&mut self) {
+        if matches!(self.state, State::HalfOpen { .. }) {
+            self.close();
+        }
+    }
+
+    fn close(&mut self) {
+        self.state = State::Closed { failures: 0, limit: 1, successes: 0 };
+        self.next_open_ms = self.plan.open_ms.max(1);
     }
 
     /// Takes in a failure. `silence_ms`: the time for which the target asked for silence; the breaker then opens at once and at least for
@@ -214,6 +224,22 @@ mod tests {
     }
 
     #[test]
+    fn one_success_and_a_quiet_time_close_it_and_a_quiet_time_alone_does_not() {
+        let mut breaker = opened(0);
+        breaker.quiet();
+        assert_eq!((breaker.state(0), breaker.state(1_000)), (BreakerState::Open, BreakerState::HalfOpen));
+        breaker.quiet();
+        assert_eq!(
+            breaker.state(1_000),
+            BreakerState::HalfOpen,
+            "no message has shown that the target works"
+        );
+        breaker.succeeded(1_000);
+        breaker.quiet();
+        assert_eq!((breaker.state(1_000), breaker.limit(1_000)), (BreakerState::Closed, 1));
+    }
+
+    #[test]
     fn a_wish_for_silence_opens_it_at_once_and_a_late_one_makes_it_longer() {
         let mut breaker = Breaker::new(PLAN, 8);
         breaker.failed(0, Some(30_000));
@@ -237,6 +263,7 @@ mod tests {
             for (later, what) in events {
                 now += later;
                 match what {
+                    0 if later % 4 == 0 => breaker.quiet(),
                     0 => breaker.succeeded(now),
                     1 => breaker.failed(now, Some(later)),
                     _ => breaker.failed(now, None),

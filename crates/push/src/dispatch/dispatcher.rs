@@ -229,6 +229,12 @@ impl Dispatcher {
         self.in_hand.is_empty() && !self.is_leasing && self.settling.next_wake().is_none()
     }
 
+    /// Whether no message is under way, and no end of a lease waits. Tasks in hand that wait for their next attempt do not count.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.sending == 0 && self.settling.next_wake().is_none()
+    }
+
     /// Returns when [`pass_time`](Self::pass_time) is to be called next; `None`: not before another method.
     #[must_use]
     pub fn next_wake(&self, now_ms: u64) -> Option<u64> {
@@ -249,6 +255,9 @@ impl Dispatcher {
     pub fn leased(&mut self, now_ms: u64, tasks: Vec<Leased>) -> Vec<Effect> {
         self.is_leasing = false;
         let mut effects = Vec::new();
+        if tasks.is_empty() && self.in_hand.is_empty() {
+            self.breaker.quiet();
+        }
         let mut tasks = tasks.into_iter();
         let places = self.places(now_ms).min(self.room());
         for leased in tasks.by_ref().take(places) {
