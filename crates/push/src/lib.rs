@@ -8,6 +8,7 @@
 //! - [`broker`] has what the sinks of brokers share.
 //! - [`guard`] keeps webhooks away from the network of the server.
 
+mod advance;
 #[cfg(feature = "amqp")]
 pub mod amqp;
 mod attempts;

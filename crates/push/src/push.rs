@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tickwheel_queue::{Queue, QueueName};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
@@ -15,7 +15,7 @@ use crate::attempts::Attempts;
 use crate::dispatch::Plan;
 use crate::figures::Figures;
 use crate::outcome::Outcome;
-use crate::runner::{Runner, Wish};
+use crate::runner::{FromOutside, Runner, Wish};
 use crate::sink::Sink;
 
 /// The targets of the queues of one process. Cheap to clone; all clones are one.
@@ -66,11 +66,15 @@ struct Shared {
     /// No target begins any more.
     is_stopped: AtomicBool,
     notices: mpsc::UnboundedSender<Notice>,
+    /// The lock is held while a call moves the virtual clock.
+    clock: tokio::sync::Mutex<()>,
 }
 
 /// A target that runs.
 struct Running {
     wish: watch::Sender<Wish>,
+    /// Takes the senders that the runner drops as soon as nothing is under way.
+    asks: mpsc::UnboundedSender<oneshot::Sender<()>>,
     shown: Arc<Shown>,
     runner: JoinHandle<()>,
 }
@@ -172,9 +176,9 @@ impl Push {
     #[must_use]
     pub fn new(queue: &Queue) -> (Self, mpsc::UnboundedReceiver<Notice>) {
         let (notices, receiver) = mpsc::unbounded_channel();
-        let (targets, kinds) = Default::default();
+        let (targets, kinds, clock) = Default::default();
         let is_stopped = AtomicBool::new(false);
-        let shared = Shared { queue: queue.clone(), targets, kinds, is_stopped, notices };
+        let shared = Shared { queue: queue.clone(), targets, kinds, is_stopped, notices, clock };
         (Self { shared: Arc::new(shared) }, receiver)
     }
 
@@ -195,8 +199,10 @@ impl Push {
         let first = if paused.is_some() { Wish::Pause } else { Wish::Run };
         shown.pause(paused);
         let (wish, wishes) = watch::channel(first);
-        let runner =
-            Runner::new(self.shared.queue.clone(), queue.clone(), plan, sink, Arc::clone(&shown), wishes);
+        let (asks, asked) = mpsc::unbounded_channel();
+        let from_outside = FromOutside { wishes, asks: asked };
+        let our_queue = self.shared.queue.clone();
+        let runner = Runner::new(our_queue, queue.clone(), plan, sink, Arc::clone(&shown), from_outside);
         let runner = tokio::spawn(async move {
             if let Some((_, runner)) = before {
                 // A runner that panicked has ended, too.
@@ -204,7 +210,7 @@ impl Push {
             }
             runner.run().await;
         });
-        targets.insert(queue.clone(), Running { wish, shown, runner });
+        targets.insert(queue.clone(), Running { wish, asks, shown, runner });
     }
 
     /// Pauses a target: nothing more is leased. Messages under way are settled. Returns whether the queue has a target.
@@ -236,6 +242,25 @@ impl Push {
                 let _ = runner.await;
             }
         }
+    }
+
+    /// Asks each target whether it has anything under way. An answer is an error of its receiver, and comes when nothing is under way.
+    pub(crate) fn ask_all(&self) -> Vec<oneshot::Receiver<()>> {
+        let ask = |running: &Running| {
+            let (asker, answer) = oneshot::channel();
+            // A runner that has ended drops the asker with the channel.
+            let _ = running.asks.send(asker);
+            answer
+        };
+        self.shared.targets().values().map(ask).collect()
+    }
+
+    pub(crate) fn queue(&self) -> &Queue {
+        &self.shared.queue
+    }
+
+    pub(crate) fn clock(&self) -> &tokio::sync::Mutex<()> {
+        &self.shared.clock
     }
 
     /// Returns a target as others see it; `None`: the queue has none.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tickwheel_queue::{
     Ack, Extend, Lease, Leased, Nack, Pending, Queue, QueueName, Token, TokenAnswer, Unavailable,
 };
-use tokio::sync::watch;
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{Id, JoinSet};
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -36,6 +36,13 @@ pub(crate) enum Wish {
     Stop(Option<Instant>),
 }
 
+/// The channels over which a runner is spoken to from outside.
+pub(crate) struct FromOutside {
+    pub(crate) wishes: watch::Receiver<Wish>,
+    /// Each sender is dropped as soon as nothing is under way.
+    pub(crate) asks: mpsc::UnboundedReceiver<oneshot::Sender<()>>,
+}
+
 /// The I/O around one dispatcher.
 pub(crate) struct Runner {
     queue: Queue,
@@ -45,6 +52,9 @@ pub(crate) struct Runner {
     timeout: Duration,
     shown: Arc<Shown>,
     wishes: watch::Receiver<Wish>,
+    asks: mpsc::UnboundedReceiver<oneshot::Sender<()>>,
+    /// Dropped as soon as nothing is under way.
+    askers: Vec<oneshot::Sender<()>>,
     began: Instant,
     lease: Option<LeaseCall>,
     sends: JoinSet<(Report, Sent)>,
@@ -78,6 +88,7 @@ enum Event {
     Extended(SendNo, TokenAnswer),
     Settled(Vec<Token>),
     Wish(Wish),
+    Asked(oneshot::Sender<()>),
     Time,
 }
 
@@ -88,8 +99,9 @@ impl Runner {
         plan: Plan,
         sink: Arc<dyn Sink>,
         shown: Arc<Shown>,
-        wishes: watch::Receiver<Wish>,
+        from_outside: FromOutside,
     ) -> Self {
+        let FromOutside { wishes, asks } = from_outside;
         Self {
             queue,
             name,
@@ -98,6 +110,8 @@ impl Runner {
             timeout: Duration::from_millis(plan.timeout_ms),
             shown,
             wishes,
+            asks,
+            askers: Vec::new(),
             began: Instant::now(),
             lease: None,
             sends: JoinSet::new(),
@@ -139,6 +153,10 @@ impl Runner {
                     stop_at = Some(before.map_or(whole, |before| before.min(whole)));
                     self.dispatcher.pause(now_ms)
                 }
+                Event::Asked(asker) => {
+                    self.askers.push(asker);
+                    Vec::new()
+                }
                 Event::Time if stop_at.is_some_and(|at| at <= Instant::now()) => {
                     self.sends.abort_all();
                     self.dispatcher.give_up(now_ms)
@@ -147,6 +165,9 @@ impl Runner {
             };
             self.carry_out(effects);
             self.show();
+            if self.dispatcher.is_settled() && self.calls.is_empty() {
+                self.askers.clear();
+            }
         }
     }
 
@@ -189,6 +210,8 @@ impl Runner {
                 Event::Leased(tasks)
             }
             () = until(wake) => Event::Time,
+            // The last branch: tasks that were leased before the question count as under way.
+            Some(asker) = self.asks.recv() => Event::Asked(asker),
         }
     }
 

@@ -48,12 +48,14 @@ pub(crate) enum Goal {
     /// The first instant at which something fires, but no later than the given limit. If nothing is left to fire, the clock moves to the
     /// limit. But if the limit is [`Timestamp::MAX`], the clock stays where it is.
     NextFire(Timestamp),
+    /// The first instant at which the engine has anything to do, but no later than the given limit.
+    NextWake(Timestamp),
 }
 
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 enum State {
     New,
-    Moving { target: Timestamp, fired_before: u64 },
+    Moving { began: Timestamp, target: Timestamp, fired_before: u64 },
     Written,
 }
 
@@ -75,23 +77,25 @@ impl Advance {
     }
 
     pub(crate) fn next(&mut self, now: Now, wake: NextWake, fired_total: u64) -> Next {
-        let (target, fired_before) = match self.state {
+        let (began, target, fired_before) = match self.state {
             State::Written => return Next::Arrived,
-            State::Moving { target, fired_before } => (target, fired_before),
+            State::Moving { began, target, fired_before } => (began, target, fired_before),
             State::New => {
                 let target = match self.goal {
                     Goal::By(by) => {
                         now.wall.saturating_plus_ms(u64::try_from(by.as_millis()).unwrap_or(u64::MAX))
                     }
-                    Goal::To(target) | Goal::NextFire(target) => target,
+                    Goal::To(target) | Goal::NextFire(target) | Goal::NextWake(target) => target,
                 };
-                self.state = State::Moving { target, fired_before: fired_total };
-                (target, fired_total)
+                self.state = State::Moving { began: now.wall, target, fired_before: fired_total };
+                (now.wall, target, fired_total)
             }
         };
         let to_fire = matches!(self.goal, Goal::NextFire(_));
         let wait = until(now, wake);
+        let has_woken = matches!(self.goal, Goal::NextWake(_)) && now.wall > began;
         let arrived = now.wall >= target
+            || has_woken
             || (to_fire && fired_total > fired_before)
             || (to_fire && wait.is_none() && target == Timestamp::MAX);
         if arrived && wait.is_none_or(|wait| !wait.is_zero()) {

@@ -572,6 +572,29 @@ impl Queue {
         self.start_advance(Goal::NextFire(limit))
     }
 
+    /// Moves a virtual clock to the first instant at which the queue has anything to do, at most to `limit`: a task falls due or expires, a
+    /// lease ends, a rate lets the next task through. A program that moves the clock with this call can react at each of these instants.
+    ///
+    /// # Errors
+    /// The errors of [`advance`](Self::advance).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tickwheel_queue::{Due, Put, Queue, QueueName};
+    ///
+    /// let queue = Queue::options().virtual_clock().open_memory()?;
+    /// let close = QueueName::new("close")?;
+    /// queue.put(Put { due: Due::After { ms: 1_800_000 }, ..Put::without_key(&close) }).wait()?;
+    /// let start = queue.now();
+    /// let limit = start.saturating_plus_ms(86_400_000);
+    /// assert_eq!(queue.advance_to_wake(limit).wait()?, start.saturating_plus_ms(1_800_000));
+    /// assert_eq!(queue.advance_to_wake(limit).wait()?, limit);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn advance_to_wake(&self, limit: Timestamp) -> Advancing {
+        self.start_advance(Goal::NextWake(limit))
+    }
+
     /// Copies the directory to `to`, which must be absent or empty, while calls go on. The calling thread makes and syncs the copy. The
     /// copy has everything that was acknowledged before the call. Until the copy is whole, its name is `<to>.unfinished`. The copy takes as
     /// much space as the directory, and the log is not shortened meanwhile. If the queue answers calls before it writes them (see
@@ -647,7 +670,7 @@ impl Queue {
         let now_ms = self.now().as_ms();
         let too_far = match goal {
             Goal::By(by) => i64::try_from(by.as_millis()).ok().and_then(|by| now_ms.checked_add(by)),
-            Goal::To(target) => Some(target.as_ms()),
+            Goal::To(target) | Goal::NextWake(target) => Some(target.as_ms()),
             Goal::NextFire(limit) => {
                 Some(limit).filter(|limit| *limit < Timestamp::MAX).map(Timestamp::as_ms)
             }

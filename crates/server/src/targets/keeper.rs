@@ -17,7 +17,7 @@ use tickwheel_api::{
 use tickwheel_push::broker::LinkState;
 use tickwheel_push::webhook::new_secret;
 use tickwheel_push::{Figures, Message, Notice, Pause, Push, TargetState};
-use tickwheel_queue::{Queue, QueueChange, QueueName, QueueSettings, TargetRecord};
+use tickwheel_queue::{AdvanceError, Queue, QueueChange, QueueName, QueueSettings, TargetRecord, Timestamp};
 use tokio::sync::{Mutex, mpsc};
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
@@ -119,6 +119,11 @@ impl Targets {
         log_lines::started(count, renewed);
         changes.is_started = true;
         true
+    }
+
+    /// Moves the virtual clock, and waits at each instant until no message is under way to a target.
+    pub(crate) async fn advance(&self, by: Duration) -> Result<Timestamp, AdvanceError> {
+        self.0.push.advance(by).await
     }
 
     /// Stops all targets, within this time. Messages that are not confirmed by then are given back.

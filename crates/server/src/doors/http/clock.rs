@@ -16,10 +16,10 @@ handlers! {
     AdvanceClock => advance,
 }
 
-/// `POST`: moves the clock, and answers once all tasks that became due are ready and durable.
+/// `POST`: moves the clock, and answers once all tasks that became due are ready and durable, and no message is under way to a target.
 async fn advance(mut call: Call) -> Result<Response, Refusal> {
     let by = call.read(AdvanceBody::parse).await?;
-    let now = call.app().queue.advance(Duration::from_millis(by.by_ms)).await;
+    let now = call.app().targets.advance(Duration::from_millis(by.by_ms)).await;
     let now = now.map_err(|error| translate::advance_refused(&error))?;
     Ok(answer::json(StatusCode::OK, &translate::now(now)))
 }
