@@ -6,6 +6,7 @@ pub(crate) mod backup;
 pub(crate) mod backup_options;
 pub(crate) mod bench;
 pub(crate) mod bench_beanstalk;
+#[cfg(feature = "bridge")]
 pub(crate) mod bridge;
 pub(crate) mod cancel;
 pub(crate) mod completions;
@@ -64,10 +65,10 @@ use clap::Subcommand;
 
 /// Declares the commands, in the order of the help.
 macro_rules! commands {
-    ($($Name:ident($arguments:ty),)*) => {
+    ($($(#[$attribute:meta])* $Name:ident($arguments:ty),)*) => {
         #[derive(Subcommand, Debug)]
         pub(crate) enum Command {
-            $($Name($arguments),)*
+            $($(#[$attribute])* $Name($arguments),)*
         }
 
         impl Command {
@@ -77,7 +78,7 @@ macro_rules! commands {
             /// The command failed. The caller prints the error.
             pub(crate) fn run(self) -> Result<ExitCode> {
                 match self {
-                    $(Self::$Name(command) => command.run(),)*
+                    $($(#[$attribute])* Self::$Name(command) => command.run(),)*
                 }
             }
         }
@@ -125,6 +126,7 @@ commands! {
     Export(export::Export),
     Import(import::Import),
     Replay(replay::Replay),
+    #[cfg(feature = "bridge")]
     Bridge(bridge::Bridge),
     Bench(bench::Bench),
     Demo(demo::Demo),

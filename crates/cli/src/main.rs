@@ -3,6 +3,7 @@
 //! Data goes to stdout, messages to stderr. Exit code 0: success; 1: failure; 2: the command line is not valid.
 //! `salvage` has one more, 3: success with losses.
 
+#[cfg(feature = "bridge")]
 mod bridge;
 mod cli;
 mod commands;

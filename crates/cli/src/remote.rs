@@ -54,6 +54,7 @@ impl Remote {
     ///
     /// # Errors
     /// As for [`client`](Self::client).
+    #[cfg(feature = "bridge")]
     pub(crate) fn async_client(&self) -> Result<tickwheel_client::Client> {
         let mut client = tickwheel_client::Client::new(self.url())?.with_retries(self.retries());
         if let Some((path, pem)) = self.roots()? {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tickwheel_http::Stream;
 use tokio::net::TcpStream;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::pki_types::ServerName;
@@ -28,11 +28,11 @@ pub(crate) async fn first_open<'a, L, O: Future<Output = Result<L, String>>>(
     endpoints: &'a [Endpoint],
     open: impl Fn(&'a Endpoint) -> O,
 ) -> Result<L, String> {
-    let deadline = Instant::now() + DIAL_TIMEOUT.mul_f64(0.9);
+    let deadline = tokio::time::Instant::now() + DIAL_TIMEOUT.mul_f64(0.9);
     let mut reasons = Vec::new();
     for (nth, endpoint) in endpoints.iter().enumerate() {
         let left = u32::try_from(endpoints.len() - nth).unwrap_or(u32::MAX);
-        let share = deadline.saturating_duration_since(Instant::now()) / left;
+        let share = deadline.saturating_duration_since(tokio::time::Instant::now()) / left;
         match timeout(share, open(endpoint)).await {
             Ok(Ok(live)) => return Ok(live),
             Ok(Err(reason)) => reasons.push(reason),

@@ -9,6 +9,10 @@
 
 mod address;
 #[cfg(any(feature = "amqp", feature = "beanstalk", feature = "nats", feature = "redis"))]
+#[cfg_attr(
+    not(any(feature = "beanstalk", feature = "nats", feature = "redis")),
+    allow(dead_code, reason = "the sink of RabbitMQ waits for its confirms in its own way")
+)]
 mod confirms;
 mod content;
 mod endpoint;

@@ -9,6 +9,16 @@ mod all;
 mod amqp;
 #[cfg(feature = "beanstalk")]
 mod beanstalk;
+#[cfg_attr(
+    not(all(
+        feature = "amqp",
+        feature = "beanstalk",
+        feature = "kafka",
+        feature = "nats",
+        feature = "redis"
+    )),
+    allow(dead_code, reason = "a program without all kinds of brokers does not use all that they share")
+)]
 mod broker;
 #[cfg(feature = "kafka")]
 mod kafka;
