@@ -111,6 +111,10 @@ impl Broker {
             let group = format!("-{}", server.id());
             let _ = Command::new("kill").args(["-9", "--", &group]).status();
             let _ = server.wait();
+            // The machine of Erlang ends a little later than its wrapper. A second one of its name does not start before that.
+            while TcpStream::connect(("127.0.0.1", self.port)).is_ok() {
+                std::thread::sleep(Duration::from_millis(5));
+            }
         }
     }
 
@@ -145,6 +149,12 @@ impl Broker {
             .current_dir(self.folder.path())
             .stdin(Stdio::null());
         command
+    }
+
+    /// Returns the port.
+    #[allow(dead_code, reason = "used by one of the tests that share this file")]
+    pub(crate) fn port(&self) -> u16 {
+        self.port
     }
 
     /// Returns the settings of a connection to the broker.
