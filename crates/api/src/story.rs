@@ -4,6 +4,7 @@ use crate::body::body;
 use crate::choice::choice;
 use crate::kind::{choice, flag, instant, list, number, object, or_null, text};
 use crate::part::{has, may, shown};
+use crate::target::{AttemptBody, TargetRow};
 
 choice! {
     /// The kind of an event in the story of a task.
@@ -68,8 +69,12 @@ body! {
         events: Vec<StoryEvent> = has(list(object(), ""));
         /// The events to come if the task stays as it is, in the order of time.
         next: Vec<StoryEvent> = has(list(object(), ""));
-        /// Why the task does not run now, in one sentence for people.
-        why: String = has(text(4_096, ""));
+        /// Why the task does not run now, in a few sentences for people.
+        why: String = has(text(4_096, "The task is due at 2030-01-01T00:00:00.000Z, in 1h."));
+        /// The target of the queue, if it has one. The server itself then delivers the task.
+        target: Option<TargetRow> = may(object());
+        /// The last attempt to send the task to the target, if the server has made one since its start and still keeps it.
+        last_attempt: Option<AttemptBody> = may(object());
         /// Whether the events are all that happened. If not, the server does not keep all of it.
         complete: bool = has(flag());
     }

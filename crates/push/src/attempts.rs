@@ -53,4 +53,11 @@ impl Attempts {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         last.iter().rev().take(limit).cloned().collect()
     }
+
+    /// Returns the last attempt that was made for a task with this key.
+    #[must_use]
+    pub fn last_of(&self, key: &Key) -> Option<AttemptRecord> {
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        last.iter().rev().find(|attempt| attempt.key == *key).cloned()
+    }
 }

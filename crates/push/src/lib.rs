@@ -48,5 +48,6 @@ pub use figures::{Figures, Histogram, PUSH_BOUNDS_MS};
 pub use message::Message;
 pub use outcome::Outcome;
 pub use push::{Notice, Pause, Push, Target, TargetState, TargetView};
+pub use runner::WORKER;
 pub use sink::{Attempt, Report, Sink};
 pub use template::{Template, TemplateError, Unfilled};

@@ -150,8 +150,12 @@ pub struct TargetView {
     pub state: TargetState,
     /// When the target came into this state.
     pub since: Instant,
+    /// When the next message is tried, if the state is open.
+    pub next_try: Option<Instant>,
     /// The number of messages that are being sent.
     pub in_flight: usize,
+    /// The largest number of messages that may be sent at one time now. It is less than the target's settings say after the target has failed.
+    pub limit: usize,
     /// The reason of the last failure since the last success, or why the target is disabled.
     pub reason: Option<Arc<str>>,
     /// The counts.
@@ -329,20 +333,31 @@ pub(crate) struct Shown {
 
 #[derive(Clone)]
 struct State {
-    /// The state of the breaker: closed, open or half open.
-    breaker: TargetState,
     pause: Option<Pause>,
     /// When others saw this state first.
     since: Instant,
-    in_flight: usize,
-    failure: Option<Arc<str>>,
+    progress: Progress,
+}
+
+/// How far a runner is.
+#[derive(Clone)]
+pub(crate) struct Progress {
+    /// The state of the breaker: closed, open or half open.
+    pub(crate) breaker: TargetState,
+    /// When an open breaker lets a message through.
+    pub(crate) next_try: Option<Instant>,
+    pub(crate) in_flight: usize,
+    pub(crate) limit: usize,
+    /// The reason of the last failure since the last success.
+    pub(crate) failure: Option<Arc<str>>,
 }
 
 impl State {
     fn shown(&self) -> (TargetState, Option<Arc<str>>) {
+        let Progress { breaker, failure, .. } = &self.progress;
         match &self.pause {
-            None => (self.breaker, self.failure.clone()),
-            Some(Pause::Paused) => (TargetState::Paused, self.failure.clone()),
+            None => (*breaker, failure.clone()),
+            Some(Pause::Paused) => (TargetState::Paused, failure.clone()),
             Some(Pause::Disabled(reason)) => (TargetState::Disabled, Some(Arc::clone(reason))),
         }
     }
@@ -357,13 +372,9 @@ impl Shown {
         notices: mpsc::UnboundedSender<Notice>,
         before: Option<&Self>,
     ) -> Self {
-        let state = State {
-            breaker: TargetState::Closed,
-            pause: None,
-            since: Instant::now(),
-            in_flight: 0,
-            failure: None,
-        };
+        let progress =
+            Progress { breaker: TargetState::Closed, next_try: None, in_flight: 0, limit: 0, failure: None };
+        let state = State { pause: None, since: Instant::now(), progress };
         let figures = before.filter(|before| before.kind == kind);
         let figures = figures.map(|before| Arc::clone(&before.figures)).unwrap_or_default();
         let attempts = before.map(|before| Arc::clone(&before.attempts)).unwrap_or_default();
@@ -385,10 +396,8 @@ impl Shown {
         self.change(|state| state.pause = Some(Pause::Disabled(Arc::clone(reason))));
     }
 
-    pub(crate) fn update(&self, breaker: TargetState, in_flight: usize, failure: Option<&Arc<str>>) {
-        self.change(|state| {
-            (state.breaker, state.in_flight, state.failure) = (breaker, in_flight, failure.cloned());
-        });
+    pub(crate) fn update(&self, progress: Progress) {
+        self.change(|state| state.progress = progress);
     }
 
     /// Changes the state, and gives notice if others see another one.
@@ -407,11 +416,14 @@ impl Shown {
     fn view(&self) -> TargetView {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let (shown, reason) = state.shown();
+        let Progress { next_try, in_flight, limit, .. } = state.progress;
         TargetView {
             kind: self.kind,
             state: shown,
             since: state.since,
-            in_flight: state.in_flight,
+            next_try: next_try.filter(|_| shown == TargetState::Open),
+            in_flight,
+            limit,
             reason,
             figures: Arc::clone(&self.figures),
             attempts: Arc::clone(&self.attempts),

@@ -17,9 +17,11 @@ use crate::attempts::AttemptRecord;
 use crate::dispatch::{BreakerState, Dispatcher, Effect, Plan, SendNo, Sending};
 use crate::message::Message;
 use crate::outcome::Outcome;
-use crate::push::{Shown, TargetState};
+use crate::push::{Progress, Shown, TargetState};
 use crate::sink::{Report, Sink};
 
+/// The name of the worker in the leases of a target.
+pub const WORKER: &str = "push";
 /// The longest wait of a lease call.
 const LEASE_WAIT: Duration = Duration::from_secs(20);
 /// The pause after a lease call that the queue refused, for example because another process has the shard.
@@ -102,7 +104,7 @@ impl Runner {
         from_outside: FromOutside,
     ) -> Self {
         let FromOutside { wishes, asks } = from_outside;
-        Self {
+        let runner = Self {
             queue,
             name,
             sink,
@@ -117,7 +119,9 @@ impl Runner {
             sends: JoinSet::new(),
             numbers: HashMap::new(),
             calls: JoinSet::new(),
-        }
+        };
+        runner.show();
+        runner
     }
 
     /// Runs until it is told to stop, or until the queue is closed.
@@ -222,7 +226,7 @@ impl Runner {
             match effect {
                 Effect::Lease { max } => {
                     let lease = Lease::new(&self.name).max(max).lasting(Duration::from_millis(lease_ms));
-                    let lease = Lease { worker: Some("push".into()), ..lease };
+                    let lease = Lease { worker: Some(WORKER.into()), ..lease };
                     self.lease = Some(Box::pin(leased(self.queue.lease(lease, LEASE_WAIT))));
                 }
                 Effect::DropLease => self.lease = None,
@@ -285,12 +289,19 @@ impl Runner {
 
     /// Shows the state to others.
     fn show(&self) {
-        let state = match self.dispatcher.breaker(self.now_ms()) {
-            BreakerState::Closed => TargetState::Closed,
-            BreakerState::Open => TargetState::Open,
-            BreakerState::HalfOpen => TargetState::HalfOpen,
-        };
-        self.shown.update(state, self.dispatcher.sending(), self.dispatcher.last_failure());
+        let now_ms = self.now_ms();
+        let breaker = self.dispatcher.breaker();
+        self.shown.update(Progress {
+            breaker: match breaker.state(now_ms) {
+                BreakerState::Closed => TargetState::Closed,
+                BreakerState::Open => TargetState::Open,
+                BreakerState::HalfOpen => TargetState::HalfOpen,
+            },
+            next_try: breaker.opens_until(now_ms).map(|ms| self.began + Duration::from_millis(ms)),
+            in_flight: self.dispatcher.sending(),
+            limit: breaker.limit(now_ms),
+            failure: self.dispatcher.last_failure().cloned(),
+        });
     }
 
     fn now_ms(&self) -> u64 {

@@ -89,7 +89,7 @@ impl World {
                 Effect::Lease { max } => {
                     assert!(self.wanted.is_none() && max > 0, "one lease call at a time");
                     assert!(self.is_on, "nothing is leased in a pause");
-                    assert_ne!(self.dispatcher.breaker(self.now_ms), BreakerState::Open);
+                    assert_ne!(self.dispatcher.breaker().state(self.now_ms), BreakerState::Open);
                     self.wanted = Some(max);
                 }
                 Effect::DropLease => assert!(self.wanted.take().is_some()),
@@ -99,7 +99,7 @@ impl World {
                         self.sending.values().all(|other| other.id != sending.leased.id),
                         "sent once at a time"
                     );
-                    assert_ne!(self.dispatcher.breaker(self.now_ms), BreakerState::Open);
+                    assert_ne!(self.dispatcher.breaker().state(self.now_ms), BreakerState::Open);
                     let is_before = |(before, _): &(Leased, Token)| match self.order {
                         Order::None => false,
                         Order::Group => before.group == sending.leased.group,

@@ -23,6 +23,8 @@ body! {
         state: TargetState = has(choice());
         /// Since when the target is in this state, at the earliest since the start of the server.
         since_ms as "since": Option<i64> = may(instant());
+        /// When the server sends the next message, if the state is `open`.
+        next_try_ms as "next_try": Option<i64> = may(instant());
         /// The reason of the state, or of the last failure.
         reason: Option<String> = may(text(1_000, ""));
         /// Number of messages that are under way.
@@ -90,6 +92,8 @@ body! {
         state: TargetState = has(choice());
         /// Since when the target is in this state, at the earliest since the start of the server.
         since_ms as "since": Option<i64> = may(instant());
+        /// When the server sends the next message, if the state is `open`.
+        next_try_ms as "next_try": Option<i64> = may(instant());
         /// The reason of the state, or of the last failure.
         reason: Option<String> = may(text(1_000, ""));
         /// Number of messages that are under way.

@@ -13,7 +13,8 @@ use crate::values;
 /// Show what happened to a task, and what comes
 ///
 /// The story is made from what the server keeps of the task anyway, so it may have gaps: the last ten failed attempts are kept, and changes
-/// by the owner without their instants. JSON output is one object with `events`, `next`, `why` and `complete`.
+/// by the owner without their instants. JSON output is one object with `events`, `next`, `why` and `complete`; for a queue with a target also `target`,
+/// and `last_attempt` if the server has tried to send the task.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -43,7 +44,7 @@ impl Story {
             self.format.print([Whole(story)])?;
             return Ok(ExitCode::SUCCESS);
         }
-        let StoryBody { events, next, why, complete } = story;
+        let StoryBody { events, next, why, complete, .. } = story;
         let happened = events.into_iter().map(|event| Line { event, is_next: false });
         let comes = next.into_iter().map(|event| Line { event, is_next: true });
         self.format.print(happened.chain(comes))?;

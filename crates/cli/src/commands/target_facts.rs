@@ -34,6 +34,9 @@ pub(super) fn facts(view: &TargetView) -> Vec<Fact> {
     if let Some(since) = view.since_ms {
         add("since", time::format(since));
     }
+    if let Some(next_try) = view.next_try_ms {
+        add("next try", time::format(next_try));
+    }
     if let Some(reason) = &view.reason {
         add("reason", reason.clone());
     }
@@ -111,6 +114,7 @@ mod tests {
             version: 7,
             state: TargetState::Open,
             since_ms: Some(1_893_456_000_000),
+            next_try_ms: Some(1_893_456_008_000),
             reason: Some("http 503".to_owned()),
             in_flight: 2,
             attempts: PushCounts { acked: 5, given_back: 1, ..PushCounts::default() },
@@ -129,6 +133,7 @@ mod tests {
             "queue=orders",
             "state=open",
             "since=2030-01-01T00:00:00.000Z",
+            "next try=2030-01-01T00:00:08.000Z",
             "reason=http 503",
             "in flight=2",
             "attempts=acked 5, failed 0, dead 0, given back 1, blocked 0",

@@ -58,7 +58,8 @@ impl Targets {
 /// The line below the table for a target with a reason.
 fn reason(target: &TargetRow) -> Option<String> {
     let reason = target.reason.as_ref()?;
-    Some(format!("{}: {reason}", target.queue))
+    let next_try = target.next_try_ms.map(|at| format!("; next try at {}", time::format(at)));
+    Some(format!("{}: {reason}{}", target.queue, next_try.unwrap_or_default()))
 }
 
 /// Since when there is a state; empty if the server does not say.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tickwheel_queue::{Group, Leased, NackHow, Token, TokenAnswer, Undeliverable};
 
-use super::breaker::{Breaker, BreakerPlan, BreakerState};
+use super::breaker::{Breaker, BreakerPlan};
 use super::given_back::GivenBack;
 use super::settling::Settling;
 use crate::outcome::Outcome;
@@ -199,10 +199,10 @@ impl Dispatcher {
         self.plan.timeout_ms.saturating_add(LEASE_SPARE_MS)
     }
 
-    /// Returns the state of the breaker.
+    /// Returns the breaker.
     #[must_use]
-    pub fn breaker(&self, now_ms: u64) -> BreakerState {
-        self.breaker.state(now_ms)
+    pub fn breaker(&self) -> &Breaker {
+        &self.breaker
     }
 
     /// Returns the reason of the last failure since the last success; `None`: the last message was delivered, or none was sent.

@@ -18,5 +18,7 @@ pub(crate) mod sieve;
 pub(crate) mod slots;
 pub(crate) mod subscriptions;
 pub(crate) mod supervisor;
+mod target_words;
 pub(crate) mod why;
+mod words;
 pub(crate) mod work;

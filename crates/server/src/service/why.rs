@@ -1,100 +1,168 @@
-//! The answer to "why has this not run yet": one sentence about a task.
+//! The answer to "why has this not run yet": a few sentences about a task.
 
-use tickwheel_api::{RateBody, duration, shown, time};
-use tickwheel_queue::{Dead, Death, QueueView, Rate, State, TaskView, Timestamp};
+use tickwheel_api::{RateBody, TargetState};
+use tickwheel_queue::{Dead, Death, Failed, Failure, QueueView, Rate, State, TaskView, Timestamp};
+
+use super::target_words;
+use super::words::{at, length, quoted};
+use crate::targets::TargetFacts;
 
 /// The sentence about a task that a worker has acked.
-pub(crate) const DONE: &str = "The task is done: a worker has acked it.";
+const DONE: &str = "The task is done: a worker has acked it.";
 
-/// Why the task does not run now: what it waits for, or what has become of it. The queue is that of the task.
-pub(crate) fn why(now: Timestamp, task: &TaskView, queue: &QueueView) -> String {
-    match (task.state, &task.extra.dead) {
-        (_, Some(dead)) => why_dead(task, dead),
-        (State::Leased, _) => why_leased(task),
-        (State::Scheduled, _) => why_scheduled(now, task),
-        (State::Ready | State::Dead, _) => why_ready(now, task, queue),
-    }
+/// Why the task does not run now: what it waits for, or what has become of it. The queue and the target are those of the task.
+pub(crate) fn why(
+    now: Timestamp,
+    task: &TaskView,
+    queue: &QueueView,
+    target: Option<&TargetFacts>,
+) -> String {
+    let sentences = match (task.state, &task.extra.dead) {
+        (_, Some(dead)) => vec![why_dead(task, dead)],
+        (State::Leased, _) => why_leased(now, task, queue, target),
+        (State::Scheduled, _) => why_scheduled(now, task, queue, target),
+        (State::Ready | State::Dead, _) => why_ready(now, task, queue, target),
+    };
+    sentences.join(" ")
+}
+
+/// The sentence about a task that is done.
+pub(crate) fn done(target: Option<&TargetFacts>) -> String {
+    target.and_then(target_words::confirmed).unwrap_or_else(|| DONE.to_owned())
 }
 
 fn why_dead(task: &TaskView, dead: &Dead) -> String {
     let at = at(dead.at);
+    // The last failure may be older than the death.
+    let is_cause = |failure: &&Failure| match dead.why {
+        Death::MaxAttempts => true,
+        Death::Buried => failure.how == Failed::Buried,
+        Death::Refused | Death::Template | Death::TooLarge => failure.how == Failed::Undeliverable,
+        Death::Expired => false,
+    };
+    let failure = task.extra.failures.last().filter(is_cause);
+    let reason = failure.and_then(|failure| failure.reason.as_deref());
+    let reason = reason.map(|reason| format!(" with the reason {}", quoted(reason))).unwrap_or_default();
     match dead.why {
-        Death::MaxAttempts => {
-            let reason = task.extra.failures.last().and_then(|failure| failure.reason.as_deref());
-            let reason =
-                reason.map(|reason| format!(" with the reason `{}`", shown(reason))).unwrap_or_default();
-            format!(
-                "The task is dead: attempt {}, the last one that its retry policy allows, failed at {at}{reason}.",
-                task.attempt
-            )
-        }
+        Death::MaxAttempts => format!(
+            "The task is dead: attempt {}, the last one that its retry policy allows, failed at {at}{reason}.",
+            task.attempt
+        ),
         Death::Expired => format!("The task is dead: it expired at {at}, before a worker had acked it."),
-        Death::Buried => format!("The task is dead: a worker buried it at {at}."),
-        Death::Refused => format!("The task is dead: the target of the queue refused it for good at {at}."),
+        Death::Buried => format!("The task is dead: a worker buried it at {at}{reason}."),
+        Death::Refused => {
+            format!("The task is dead: the target of the queue refused it for good at {at}{reason}.")
+        }
         Death::Template => format!(
-            "The task is dead: at {at} the template of the queue's target could not be filled with its values."
+            "The task is dead: at {at} the template of the queue's target could not be filled with its values{reason}."
         ),
         Death::TooLarge => {
-            format!("The task is dead: at {at} its payload was larger than the target of the queue takes.")
+            format!(
+                "The task is dead: at {at} its payload was larger than the target of the queue takes{reason}."
+            )
         }
     }
 }
 
-fn why_leased(task: &TaskView) -> String {
+fn why_leased(
+    now: Timestamp,
+    task: &TaskView,
+    queue: &QueueView,
+    target: Option<&TargetFacts>,
+) -> Vec<String> {
+    if let Some(target) = target.filter(|_| task.leased_by.as_deref() == Some(tickwheel_push::WORKER)) {
+        let state =
+            (target.row.state != TargetState::Closed).then(|| target_words::state(now, target, queue, false));
+        let told = [target_words::last_try(task, target), state];
+        return [target_words::in_hand(task, target)].into_iter().chain(told.into_iter().flatten()).collect();
+    }
     let by = task
         .leased_by
         .as_deref()
-        .map_or("A worker".to_owned(), |name| format!("The worker `{}`", shown(name)));
+        .map_or("A worker".to_owned(), |name| format!("The worker {}", quoted(name)));
     let since = task.leased_since.map(|since| format!(" since {}", at(since))).unwrap_or_default();
     let until = task.leased_until.map(|until| format!(" until {}", at(until))).unwrap_or_default();
-    format!("{by} has the task{since}, at the latest{until}: this is attempt {}.", task.attempt)
+    vec![format!("{by} has the task{since}, at the latest{until}: this is attempt {}.", task.attempt)]
 }
 
-fn why_scheduled(now: Timestamp, task: &TaskView) -> String {
+fn why_scheduled(
+    now: Timestamp,
+    task: &TaskView,
+    queue: &QueueView,
+    target: Option<&TargetFacts>,
+) -> Vec<String> {
     let due = at(task.due_at);
     let left = match task.due_at.ms_since(now) {
         0 => String::new(),
         ms => format!(", in {}", length(ms)),
     };
-    match task.extra.failures.last() {
+    let first = match task.extra.failures.last() {
         Some(failure) if task.attempt > 0 => {
-            format!("Attempt {} failed, and the task is due again at {due}{left}.", failure.attempt)
+            let reason = failure.reason.as_deref();
+            let reason =
+                reason.map(|reason| format!(" with the reason {}", quoted(reason))).unwrap_or_default();
+            format!("Attempt {} failed{reason}, and the task is due again at {due}{left}.", failure.attempt)
         }
         _ if task.extra.step > 0 => format!("The next instant of its timeline is at {due}{left}."),
         _ => format!("The task is due at {due}{left}."),
-    }
+    };
+    // A target that fails may work again by then.
+    let stopped = target.filter(|target| target_words::waits_for_operator(target));
+    let stopped = stopped.map(|target| target_words::state(now, target, queue, false));
+    [first].into_iter().chain(stopped).collect()
 }
 
-/// The reason that holds a ready task up. A pause and the limits come before a lack of workers.
-fn why_ready(now: Timestamp, task: &TaskView, queue: &QueueView) -> String {
-    let QueueView { counts, settings, paused_until, waiting, next_delivery_ms, first_ready, .. } = queue;
+/// The reasons that hold a ready task up. A pause and the limits come before a target that takes nothing or a lack of workers.
+fn why_ready(
+    now: Timestamp,
+    task: &TaskView,
+    queue: &QueueView,
+    target: Option<&TargetFacts>,
+) -> Vec<String> {
+    let held_up = held_up(task, queue);
+    let is_held_up = held_up.is_some();
+    let first = held_up.unwrap_or_else(|| in_line(now, task, queue, target.is_some()));
+    let target_state = target.map(|target| target_words::state(now, target, queue, is_held_up));
+    let told = [Some(first), target_state, last_failure(task, target)];
+    told.into_iter().flatten().collect()
+}
+
+/// What keeps all tasks of the queue or of the group from being delivered; `None`: nothing does.
+fn held_up(task: &TaskView, queue: &QueueView) -> Option<String> {
+    let QueueView { counts, settings, paused_until, next_delivery_ms, .. } = queue;
     if counts.paused {
         let until = paused_until.filter(|until| *until < Timestamp::MAX);
         let until = until.map_or("it is resumed".to_owned(), at);
-        return format!("The task is ready, but its queue is paused until {until}.");
+        return Some(format!("The task is ready, but its queue is paused until {until}."));
     }
     if let Some(max) = settings.max_in_flight.filter(|max| counts.leased >= *max) {
-        return format!(
+        return Some(format!(
             "The task is ready, but its queue has {} of {max} tasks in flight (`max_in_flight`).",
             counts.leased
-        );
+        ));
     }
     if let (Some(max), Some(leased)) = (settings.max_in_flight_per_group, task.group_in_flight)
         && leased >= max
     {
         let group = task.extra.group.as_ref().map_or("", |group| group.as_str());
-        return format!(
-            "The task is ready, but its group `{}` has {leased} of {max} tasks in flight (`max_in_flight_per_group`).",
-            shown(group)
-        );
+        return Some(format!(
+            "The task is ready, but its group {} has {leased} of {max} tasks in flight (`max_in_flight_per_group`).",
+            quoted(group)
+        ));
     }
     if let (Some(rate), Some(ms)) = (settings.rate, next_delivery_ms.filter(|ms| *ms > 0)) {
-        return format!(
+        return Some(format!(
             "The task is ready, but the rate of its queue, {}, allows the next delivery in {}.",
             rate_text(rate),
             length(ms)
-        );
+        ));
     }
+    None
+}
+
+/// The task waits in the line of its queue. A queue with a target needs no worker.
+fn in_line(now: Timestamp, task: &TaskView, queue: &QueueView, has_target: bool) -> String {
+    let QueueView { counts, waiting, first_ready, .. } = queue;
     let since = length(now.ms_since(task.due_at));
     let ahead = match counts.ready.saturating_sub(1) {
         0 => None,
@@ -103,6 +171,8 @@ fn why_ready(now: Timestamp, task: &TaskView, queue: &QueueView) -> String {
         count => Some(format!("up to {count} tasks are ahead of it")),
     };
     match (ahead, waiting) {
+        (None, _) if has_target => format!("The task has been due for {since}, and it is the next in line."),
+        (Some(ahead), _) if has_target => format!("The task has been due for {since}: {ahead}."),
         (None, 0) => {
             format!("The task has been due for {since}, and no worker asks for tasks of its queue.")
         }
@@ -114,19 +184,32 @@ fn why_ready(now: Timestamp, task: &TaskView, queue: &QueueView) -> String {
     }
 }
 
-fn at(instant: Timestamp) -> String {
-    time::format(instant.as_ms())
+/// The last attempt, if it failed: one that counted, or one that the target is to blame for.
+fn last_failure(task: &TaskView, target: Option<&TargetFacts>) -> Option<String> {
+    let counted = task.extra.failures.last();
+    let sent = target.and_then(|target| Some((target_words::last_attempt(task, target)?, target)));
+    match sent.filter(|(sent, _)| counted.is_none_or(|counted| sent.at_ms > counted.at.as_ms())) {
+        Some((sent, target)) => target_words::has_failed(sent).then(|| target_words::uncounted(sent, target)),
+        None => counted.map(|counted| failure(counted, target)),
+    }
 }
 
-/// A length for people: of a long one, the small units are left out.
-fn length(ms: u64) -> String {
-    let unit = match ms {
-        0..1_000 => 1,
-        1_000..600_000 => 1_000,
-        600_000..86_400_000 => 60_000,
-        _ => 3_600_000,
+fn failure(failure: &Failure, target: Option<&TargetFacts>) -> String {
+    let Failure { at: ended, attempt, how, reason } = failure;
+    let how = match (reason, how) {
+        (Some(reason), _) => {
+            format!("failed at {}{}", at(*ended), target_words::because(Some(reason), target))
+        }
+        (None, Failed::LeaseEnded) => format!("failed at {}: its lease ended without an ack", at(*ended)),
+        (None, Failed::Revoked) => {
+            format!("ended at {}: the owner took the task from its worker", at(*ended))
+        }
+        (None, Failed::Gone) => format!("failed at {}: the connection of its worker closed", at(*ended)),
+        (None, Failed::Nacked | Failed::Buried | Failed::Undeliverable) => {
+            format!("failed at {} without a reason", at(*ended))
+        }
     };
-    duration::format(ms / unit * unit)
+    format!("Attempt {attempt} {how}.")
 }
 
 fn rate_text(rate: Rate) -> String {
@@ -168,6 +251,10 @@ mod tests {
         (TaskView { due_at: ago_ms(5_000), ..task }, *view)
     }
 
+    fn told(task: &TaskView, queue: &QueueView) -> String {
+        why(now(), task, queue, None)
+    }
+
     fn failed(attempt: u32, reason: &str) -> Vec<Failure> {
         vec![Failure { at: ago_ms(10), attempt, how: Failed::Nacked, reason: Some(reason.into()) }]
     }
@@ -176,17 +263,17 @@ mod tests {
     fn a_scheduled_task_says_when_it_is_due() {
         let (task, queue) = seen();
         let task = TaskView { state: State::Scheduled, due_at: in_ms(5_400_000), ..task };
-        assert_eq!(why(now(), &task, &queue), "The task is due at 2030-01-01T01:30:00.000Z, in 1h30m.");
+        assert_eq!(told(&task, &queue), "The task is due at 2030-01-01T01:30:00.000Z, in 1h30m.");
         let extra = Extra { failures: failed(2, "x"), ..Extra::default() };
         let task = TaskView { due_at: in_ms(1_500), attempt: 2, extra, ..task };
         assert_eq!(
-            why(now(), &task, &queue),
-            "Attempt 2 failed, and the task is due again at 2030-01-01T00:00:01.500Z, in 1s."
+            told(&task, &queue),
+            "Attempt 2 failed with the reason `x`, and the task is due again at 2030-01-01T00:00:01.500Z, in 1s."
         );
         let extra = Extra { step: 1, ..task.extra };
         let task = TaskView { due_at: in_ms(100 * 86_400_000 + 1), attempt: 0, extra, ..task };
         assert_eq!(
-            why(now(), &task, &queue),
+            told(&task, &queue),
             "The next instant of its timeline is at 2030-04-11T00:00:00.001Z, in 100d."
         );
     }
@@ -197,13 +284,13 @@ mod tests {
         let until = Some(in_ms(30_000));
         let task = TaskView { state: State::Leased, leased_until: until, attempt: 2, ..task };
         assert_eq!(
-            why(now(), &task, &queue),
+            told(&task, &queue),
             "A worker has the task, at the latest until 2030-01-01T00:00:30.000Z: this is attempt 2."
         );
         let (leased_by, leased_since) = (Some(Arc::from("mailer-1")), Some(now()));
         let task = TaskView { leased_by, leased_since, ..task };
         assert_eq!(
-            why(now(), &task, &queue),
+            told(&task, &queue),
             "The worker `mailer-1` has the task since 2030-01-01T00:00:00.000Z, at the latest until \
              2030-01-01T00:00:30.000Z: this is attempt 2."
         );
@@ -222,7 +309,7 @@ mod tests {
             },
             ..task.clone()
         };
-        let told = |death| why(now(), &of(death), &queue);
+        let told = |death| super::why(now(), &of(death), &queue, None);
         assert_eq!(
             told(Death::MaxAttempts),
             "The task is dead: attempt 3, the last one that its retry policy allows, failed at 2030-01-01T00:00:00.000Z with the reason \
@@ -237,6 +324,12 @@ mod tests {
             told(Death::Refused),
             "The task is dead: the target of the queue refused it for good at 2030-01-01T00:00:00.000Z."
         );
+        let mut refused = of(Death::Refused);
+        refused.extra.failures[0].how = Failed::Undeliverable;
+        assert!(
+            super::why(now(), &refused, &queue, None).ends_with("Z with the reason `no paper`."),
+            "it is the reason of the refusal"
+        );
     }
 
     #[test]
@@ -245,13 +338,10 @@ mod tests {
         queue.counts.paused = true;
         (queue.paused_until, queue.settings.max_in_flight) = (Some(Timestamp::MAX), Some(1));
         queue.counts.leased = 1;
-        assert_eq!(
-            why(now(), &task, &queue),
-            "The task is ready, but its queue is paused until it is resumed."
-        );
+        assert_eq!(told(&task, &queue), "The task is ready, but its queue is paused until it is resumed.");
         queue.paused_until = Some(in_ms(60_000));
         assert_eq!(
-            why(now(), &task, &queue),
+            told(&task, &queue),
             "The task is ready, but its queue is paused until 2030-01-01T00:01:00.000Z."
         );
     }
@@ -262,18 +352,18 @@ mod tests {
         queue.settings = QueueSettings { max_in_flight: Some(3), ..QueueSettings::default() };
         queue.counts.leased = 3;
         assert_eq!(
-            why(now(), &task, &queue),
+            told(&task, &queue),
             "The task is ready, but its queue has 3 of 3 tasks in flight (`max_in_flight`)."
         );
         queue.settings = QueueSettings { max_in_flight_per_group: Some(2), ..QueueSettings::default() };
         let extra = Extra { group: Group::new("user:7").ok(), ..Extra::default() };
         let task = TaskView { extra, group_in_flight: Some(2), ..task };
         assert_eq!(
-            why(now(), &task, &queue),
+            told(&task, &queue),
             "The task is ready, but its group `user:7` has 2 of 2 tasks in flight (`max_in_flight_per_group`)."
         );
         let task = TaskView { group_in_flight: Some(1), ..task };
-        assert!(why(now(), &task, &queue).contains("no worker asks"), "one more may be");
+        assert!(told(&task, &queue).contains("no worker asks"), "one more may be");
     }
 
     #[test]
@@ -282,33 +372,33 @@ mod tests {
         queue.settings.rate = Some(Rate { tasks: 5, per_ms: 1_000, burst: 5 });
         queue.next_delivery_ms = Some(120);
         assert_eq!(
-            why(now(), &task, &queue),
+            told(&task, &queue),
             "The task is ready, but the rate of its queue, 5/s, allows the next delivery in 120ms."
         );
         queue.next_delivery_ms = Some(0);
-        assert!(why(now(), &task, &queue).contains("no worker asks"), "it holds nothing up");
+        assert!(told(&task, &queue).contains("no worker asks"), "it holds nothing up");
     }
 
     #[test]
     fn a_task_that_nothing_holds_up_waits_for_a_worker_or_for_its_turn() {
         let (task, mut queue) = seen();
         assert_eq!(
-            why(now(), &task, &queue),
+            told(&task, &queue),
             "The task has been due for 5s, and no worker asks for tasks of its queue."
         );
         queue.counts.ready = 5;
-        assert!(!why(now(), &task, &queue).contains("ahead"), "it is the first of them");
+        assert!(!told(&task, &queue).contains("ahead"), "it is the first of them");
         queue.first_ready = Some(task.id + 1);
         assert_eq!(
-            why(now(), &task, &queue),
+            told(&task, &queue),
             "The task has been due for 5s: up to 4 tasks are ahead of it, and no worker asks for tasks of its queue."
         );
         queue.waiting = 1;
-        assert_eq!(why(now(), &task, &queue), "The task has been due for 5s: up to 4 tasks are ahead of it.");
+        assert_eq!(told(&task, &queue), "The task has been due for 5s: up to 4 tasks are ahead of it.");
         queue.counts.ready = 2;
-        assert_eq!(why(now(), &task, &queue), "The task has been due for 5s: 1 task may be ahead of it.");
+        assert_eq!(told(&task, &queue), "The task has been due for 5s: 1 task may be ahead of it.");
         queue.first_ready = Some(task.id);
-        assert_eq!(why(now(), &task, &queue), "The task is ready, and the next worker in line gets it.");
+        assert_eq!(told(&task, &queue), "The task is ready, and the next worker in line gets it.");
     }
 
     /// The engine says all that the sentences need.

@@ -110,7 +110,8 @@ fn pause(stored: &Stored) -> Option<Pause> {
     }
 }
 
-fn plan(target: &TargetBody) -> Plan {
+/// How messages are sent to a target with these settings.
+pub(super) fn plan(target: &TargetBody) -> Plan {
     let is_webhook = target.kind == TargetKind::Webhook;
     let (timeout_ms, concurrency) = match is_webhook {
         true => (WEBHOOK_TIMEOUT_MS, WEBHOOK_CONCURRENCY),

@@ -9,11 +9,13 @@
 //! - `connection_states`: the states of the connections when they were last looked at.
 //! - `made`: the sink of a target.
 //! - `keeper`: all targets of the server.
+//! - `facts`: what there is to say about a target when a task waits for it.
 //! - `shown`: targets as the API shows them.
 //! - `log_lines`: what the log says about them.
 
 mod brokers;
 mod connection_states;
+mod facts;
 mod keeper;
 mod key_use;
 mod log_lines;
@@ -25,6 +27,7 @@ mod secrets;
 mod shown;
 mod stored;
 
+pub(crate) use facts::TargetFacts;
 pub(crate) use keeper::{TargetFigures, Targets};
 pub use key_use::KeyUse;
 pub(crate) use outside::Outside;

@@ -9,6 +9,7 @@ use tickwheel_api::{
 use tickwheel_push::broker::LinkState;
 use tickwheel_push::{AttemptRecord, Figures, Report};
 use tickwheel_queue::QueueName;
+use tokio::time::Instant;
 
 use super::stored::Stored;
 use crate::translate::twin::Twin;
@@ -21,9 +22,19 @@ pub(super) fn view(
     running: Option<&tickwheel_push::TargetView>,
     now_ms: i64,
 ) -> TargetView {
-    let State { state, since_ms, reason, in_flight, attempts } = State::of(running, now_ms);
+    let State { state, since_ms, next_try_ms, reason, in_flight, attempts } = State::of(running, now_ms);
     let queue = queue.as_str().to_owned();
-    TargetView { queue, target: stored.target, version, state, since_ms, reason, in_flight, attempts }
+    TargetView {
+        queue,
+        target: stored.target,
+        version,
+        state,
+        since_ms,
+        next_try_ms,
+        reason,
+        in_flight,
+        attempts,
+    }
 }
 
 /// A target in a list. `now_ms`: the time (ms since 1970).
@@ -33,10 +44,10 @@ pub(super) fn row(
     running: Option<&tickwheel_push::TargetView>,
     now_ms: i64,
 ) -> TargetRow {
-    let State { state, since_ms, reason, in_flight, attempts } = State::of(running, now_ms);
+    let State { state, since_ms, next_try_ms, reason, in_flight, attempts } = State::of(running, now_ms);
     let kind = target.map_or(TargetKind::Webhook, |target| target.kind);
     let (queue, to) = (queue.as_str().to_owned(), target.map_or_else(String::new, place));
-    TargetRow { queue, kind, to, state, since_ms, reason, in_flight, attempts }
+    TargetRow { queue, kind, to, state, since_ms, next_try_ms, reason, in_flight, attempts }
 }
 
 /// A named connection. `now_ms`: the time (ms since 1970).
@@ -56,10 +67,17 @@ fn before(now_ms: i64, age: Duration) -> i64 {
     now_ms.saturating_sub(i64::try_from(age.as_millis()).unwrap_or(i64::MAX))
 }
 
+/// The instant `at`, which is to come (ms since 1970).
+fn after(now_ms: i64, at: Instant) -> i64 {
+    let left = at.saturating_duration_since(Instant::now());
+    now_ms.saturating_add(i64::try_from(left.as_millis()).unwrap_or(i64::MAX))
+}
+
 /// The members about the state of a target.
 struct State {
     state: TargetState,
     since_ms: Option<i64>,
+    next_try_ms: Option<i64>,
     reason: Option<String>,
     in_flight: u64,
     attempts: PushCounts,
@@ -71,6 +89,7 @@ impl State {
         Self {
             state: running.map_or(TargetState::Closed, |running| running.state.twin()),
             since_ms: running.map(|running| before(now_ms, running.since.elapsed())),
+            next_try_ms: running.and_then(|running| running.next_try).map(|at| after(now_ms, at)),
             reason: running.and_then(|running| running.reason.as_deref()).map(str::to_owned),
             in_flight: running.map_or(0, |running| running.in_flight as u64),
             attempts: running.map(|running| counts(&running.figures)).unwrap_or_default(),

@@ -40,6 +40,7 @@ mod starts;
 mod stops;
 mod stories;
 mod target_brokers;
+mod target_stories;
 mod targets;
 mod tasks;
 mod tls;

@@ -39,7 +39,11 @@ fn the_story_follows_the_task_from_its_put_to_its_end() {
         (&told["events"][1]["what"], &told["events"][1]["reason"]),
         (&json!("nacked"), &json!("no paper"))
     );
-    assert!(why(&served).starts_with("Attempt 1 failed, and the task is due again at"), "{}", why(&served));
+    assert!(
+        why(&served).starts_with("Attempt 1 failed with the reason `no paper`, and the task is due again at"),
+        "{}",
+        why(&served)
+    );
     served.expect(200, "POST", "/v1/queues/close/tasks/order:1/run", "");
     let told = served.expect(200, "GET", STORY, "");
     assert_eq!((words(&told["events"])[1], &told["events"][1]["at"]), ("changed", &Value::Null));

@@ -2,7 +2,7 @@
 
 use axum::http::StatusCode;
 use axum::response::Response;
-use tickwheel_api::{StoryBody, StoryWord};
+use tickwheel_api::{AttemptBody, StoryBody, StoryWord};
 use tickwheel_queue::GetError;
 
 use crate::access::refusal::Refusal;
@@ -12,7 +12,7 @@ use crate::doors::http::call::Call;
 use crate::doors::http::routes::handlers;
 use crate::service::why;
 use crate::translate;
-use crate::translate::story;
+use crate::translate::story::{self, Story};
 
 handlers! {
     GetStory => get,
@@ -22,18 +22,25 @@ handlers! {
 async fn get(call: Call) -> Result<Response, Refusal> {
     let (caller, queue, key) = (&call.caller, call.queue(), call.key()?);
     let task = match caller.get(translate::get(queue, &key))?.await {
-        Ok(task) => task,
-        Err(GetError::Done) => return Ok(answer::json(StatusCode::OK, &done())),
+        Ok(task) => Some(task),
+        Err(GetError::Done) => None,
         Err(error) => return Err(translate::get_refused(&error, queue, &key).into()),
     };
     let around = caller.queue(Right::Read, queue)?.await?;
-    let why = why::why(caller.app.queue.now(), &task, &around);
-    let story::Story { events, next, complete } = story::story(&task);
-    Ok(answer::json(StatusCode::OK, &StoryBody { events, next, why, complete }))
+    let target = around.target.as_deref().map(|record| caller.app.targets.facts(queue, record, &key));
+    let (why, story) = match &task {
+        Some(task) => (why::why(caller.app.queue.now(), task, &around, target.as_ref()), story::story(task)),
+        None => (why::done(target.as_ref()), done()),
+    };
+    let Story { events, next, complete } = story;
+    let (target, last_attempt) = target.map(|target| (target.row, target.last_attempt)).unzip();
+    // A key may have had another task before.
+    let is_of_this = |last: &AttemptBody| task.as_ref().is_none_or(|task| task.id == last.id);
+    let last_attempt = last_attempt.flatten().filter(is_of_this);
+    Ok(answer::json(StatusCode::OK, &StoryBody { events, next, why, target, last_attempt, complete }))
 }
 
 /// The story of a task that is done. The server keeps nothing else of it.
-fn done() -> StoryBody {
-    let events = vec![story::event(StoryWord::Done, None)];
-    StoryBody { events, next: Vec::new(), why: why::DONE.to_owned(), complete: false }
+fn done() -> Story {
+    Story { events: vec![story::event(StoryWord::Done, None)], next: Vec::new(), complete: false }
 }

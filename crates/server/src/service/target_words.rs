@@ -1,0 +1,153 @@
+//! The sentences about the target of a queue, for the answer to "why has this not run yet".
+
+use tickwheel_api::{AttemptBody, AttemptOutcome, TargetOrder, TargetState, time};
+use tickwheel_queue::{QueueView, TaskView, Timestamp};
+
+use super::words::{at, length, quoted};
+use crate::targets::TargetFacts;
+
+/// The name of a target for people, its kind and its place: "`webhook https://shop.example/hooks`".
+fn name(target: &TargetFacts) -> String {
+    quoted(format!("{} {}", target.row.kind.name(), target.row.to).trim_end())
+}
+
+/// A task that the server itself has leased, to send it.
+pub(super) fn in_hand(task: &TaskView, target: &TargetFacts) -> String {
+    let since = task.leased_since.map(|since| format!(" since {}", at(since))).unwrap_or_default();
+    format!(
+        "The server has the task in hand{since} to send it to the target of its queue, {}: this is attempt {}.",
+        name(target),
+        task.attempt
+    )
+}
+
+/// The last try of a task that the server keeps in hand, if that has failed.
+pub(super) fn last_try(task: &TaskView, target: &TargetFacts) -> Option<String> {
+    let begun = task.leased_since.map_or(0, Timestamp::as_ms);
+    let last = last_attempt(task, target).filter(|last| last.at_ms >= begun && has_failed(last))?;
+    Some(format!(
+        "Its last try, at {}, failed{}. The server tries it again, before later tasks of its order.",
+        time::format(last.at_ms),
+        because(last.reason.as_deref(), None)
+    ))
+}
+
+/// The last attempt to send this task, and not an earlier one of the same key.
+pub(super) fn last_attempt<'t>(task: &TaskView, target: &'t TargetFacts) -> Option<&'t AttemptBody> {
+    target.last_attempt.as_ref().filter(|last| last.id == task.id)
+}
+
+/// Whether nothing is sent before an operator does something.
+pub(super) fn waits_for_operator(target: &TargetFacts) -> bool {
+    matches!(target.row.state, TargetState::Disabled | TargetState::Paused)
+}
+
+/// Whether an attempt ended without a confirmation.
+pub(super) fn has_failed(attempt: &AttemptBody) -> bool {
+    attempt.outcome != AttemptOutcome::Acked
+}
+
+/// An attempt that has not counted: the target failed, or it was a try of a task that the server had in hand.
+pub(super) fn uncounted(attempt: &AttemptBody, target: &TargetFacts) -> String {
+    let when = time::format(attempt.at_ms);
+    let why = because(attempt.reason.as_deref(), Some(target));
+    let of_target = match attempt.outcome {
+        AttemptOutcome::GivenBack => " It does not count, because it is the target that failed.",
+        _ => "",
+    };
+    format!("The last attempt to send the task, at {when}, failed{why}.{of_target}")
+}
+
+/// The end of a clause about a failure. The reason is not written again if it stands in the sentence about the target.
+pub(super) fn because(reason: Option<&str>, target: Option<&TargetFacts>) -> String {
+    let is_told = reason.is_some() && target.is_some_and(|target| target.row.reason.as_deref() == reason);
+    match reason {
+        Some(_) if is_told => " for that reason".to_owned(),
+        Some(reason) => format!(": {}", quoted(reason)),
+        None => String::new(),
+    }
+}
+
+/// The state of a target, for a task that waits for it. `is_held_up`: the queue itself lets nothing through now.
+pub(super) fn state(now: Timestamp, target: &TargetFacts, queue: &QueueView, is_held_up: bool) -> String {
+    let row = &target.row;
+    let subject = format!("The target of its queue, {},", name(target));
+    let since = row.since_ms.map(time::format).unwrap_or_default();
+    let reason = row.reason.as_deref().map(quoted);
+    let last_failure =
+        reason.as_ref().map(|reason| format!(" Its last failure: {reason}.")).unwrap_or_default();
+    let resume = format!("`tickwheel target resume {}`", argument(&row.queue));
+    match row.state {
+        TargetState::Closed if !target.is_started => format!(
+            "{subject} is not started yet, because the server has not read its targets. If that lasts, its log says why (`targets_not_read`)."
+        ),
+        TargetState::Closed => format!("{subject} {}{last_failure}", closed(target, queue, is_held_up)),
+        TargetState::Open => {
+            let reason = reason.unwrap_or_else(|| "it does not say why".to_owned());
+            let until = row.next_try_ms.and_then(Timestamp::from_ms);
+            let until = until.map_or_else(
+                || "a moment".to_owned(),
+                |until| format!("the next try at {}, in {}", at(until), length(until.ms_since(now))),
+            );
+            format!(
+                "{subject} is `open` since {since}, because it failed: {reason}. Nothing is sent until {until}, and {resume} makes the \
+                 server try at once."
+            )
+        }
+        TargetState::HalfOpen => format!(
+            "{subject} is `half_open` since {since}: it has failed, and the server sends one message at a time to see whether it works \
+             again.{last_failure}"
+        ),
+        TargetState::Paused => format!(
+            "{subject} is `paused`, at least since {since}: an operator paused it. Nothing is sent until {resume}.{last_failure}"
+        ),
+        TargetState::Disabled => {
+            let reason = reason.unwrap_or_else(|| "it is not known why".to_owned());
+            let remedy = if target.is_usable {
+                format!("Nothing is sent until {resume}.")
+            } else {
+                "The server cannot send to it: start it with what it lacks, or set the target anew (`tickwheel target set`).".to_owned()
+            };
+            format!("{subject} is `disabled`, at least since {since}: {reason}. {remedy}")
+        }
+    }
+}
+
+/// The name of a queue as a shell takes it. Such a name may have `$`, `;` and parentheses, and no quotation mark.
+fn argument(queue: &str) -> String {
+    let is_special = queue.contains(['$', ';', '(', ')']);
+    if is_special { format!("'{queue}'") } else { queue.to_owned() }
+}
+
+/// A target that takes messages: what the task waits for behind it.
+fn closed(target: &TargetFacts, queue: &QueueView, is_held_up: bool) -> String {
+    let TargetFacts { limit, concurrency, order, .. } = target;
+    let in_flight = target.row.in_flight;
+    if is_held_up {
+        return "takes messages.".to_owned();
+    }
+    if *order == TargetOrder::Queue && queue.counts.leased > 0 {
+        return "takes one message after the other (the order `queue`), and the task before this one is not delivered yet."
+            .to_owned();
+    }
+    if in_flight < *limit {
+        return format!(
+            "takes messages, and the task is sent in its turn: {in_flight} of {limit} messages are under way."
+        );
+    }
+    if limit < concurrency {
+        return format!(
+            "has {in_flight} of {limit} messages under way: it has failed lately, so the server begins slowly, up to {concurrency} \
+             (`concurrency`)."
+        );
+    }
+    format!("has {in_flight} of {limit} messages under way (`concurrency`), and the task waits for its turn.")
+}
+
+/// A task that is done, because the target confirmed it; `None`: it was another's work.
+pub(super) fn confirmed(target: &TargetFacts) -> Option<String> {
+    let last = target.last_attempt.as_ref().filter(|last| !has_failed(last))?;
+    let took = i64::try_from(last.took_ms).unwrap_or(i64::MAX);
+    let when = time::format(last.at_ms.saturating_add(took));
+    Some(format!("The task is done: the target of its queue, {}, confirmed it at {when}.", name(target)))
+}

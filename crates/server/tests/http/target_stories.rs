@@ -1,0 +1,249 @@
+//! `GET .../story` of tasks that wait for the target of their queue. These servers run on real time, because a target is a network away.
+
+use std::net::{SocketAddr, TcpListener};
+
+use serde_json::{Value, json};
+use tickwheel_server::{Config, PushPlan, Store};
+
+use crate::receiver::Receiver;
+use crate::served::{Served, on_any_port, until};
+
+const TARGET: &str = "/v1/queues/close/target";
+
+fn story(served: &Served, key: &str) -> Value {
+    served.expect(200, "GET", &format!("/v1/queues/close/tasks/{key}/story"), "")
+}
+
+fn why(story: &Value) -> &str {
+    story["why"].as_str().expect("sentences")
+}
+
+/// Asks until the answer has all these parts, and returns the story.
+#[track_caller]
+fn says(served: &Served, key: &str, parts: &[&str]) -> Value {
+    let mut told = story(served, key);
+    until(&format!("{parts:?} is said of {key}: {}", why(&told)), || {
+        told = story(served, key);
+        parts.iter().all(|part| why(&told).contains(part))
+    });
+    told
+}
+
+fn open(address: SocketAddr) -> PushPlan {
+    PushPlan { allow: vec![address.to_string().parse().expect("a place")], ..PushPlan::default() }
+}
+
+fn served(address: SocketAddr) -> Served {
+    Served::start(Config { push: open(address), ..on_any_port(Store::Memory) }).expect("started")
+}
+
+fn webhook(address: SocketAddr, more: Value) -> String {
+    let mut target = json!({ "kind": "webhook", "url": format!("http://{address}/hooks?k=hidden") });
+    target.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+    target.to_string()
+}
+
+fn put(served: &Served, key: &str) {
+    served.expect(201, "PUT", &format!("/v1/queues/close/tasks/{key}"), r#"{"payload":{"order":1}}"#);
+}
+
+fn given_back(served: &Served) -> u64 {
+    served.expect(200, "GET", TARGET, "")["attempts"]["given_back"].as_u64().expect("a count")
+}
+
+#[test]
+fn a_target_that_cannot_be_reached_is_named_with_its_next_try() {
+    let nowhere = TcpListener::bind("127.0.0.1:0").and_then(|closed| closed.local_addr()).expect("a port");
+    let served = served(nowhere);
+    let breaker = json!({ "breaker": { "failures": 1, "open": "1h" } });
+    served.expect(201, "PUT", TARGET, &webhook(nowhere, breaker));
+    put(&served, "order:1");
+    let named = format!("The target of its queue, `webhook http://{nowhere}/hooks`, is `open` since 2");
+    let parts = [
+        "The task has been due for ",
+        ", and it is the next in line.",
+        &named,
+        "onnection refused",
+        "Nothing is sent until the next try at 2",
+        "Z, in 59m, and `tickwheel target resume close` makes the server try at once.",
+        "The last attempt to send the task, at 2",
+        " failed for that reason. It does not count, because it is the target that failed.",
+    ];
+    let told = says(&served, "order:1", &parts);
+    assert!(!told.to_string().contains("hidden") && !why(&told).contains("worker"), "{told}");
+    let target = &told["target"];
+    assert_eq!(
+        (&target["queue"], &target["kind"], &target["state"]),
+        (&json!("close"), &json!("webhook"), &json!("open"))
+    );
+    assert!(target["next_try"].as_str() > target["since"].as_str(), "{target}");
+    assert_eq!(
+        (&told["last_attempt"]["outcome"], &told["last_attempt"]["attempt"]),
+        (&json!("given_back"), &json!(1))
+    );
+    assert!(served.expect(200, "GET", TARGET, "")["next_try"].is_string());
+    assert!(served.expect(200, "GET", "/v1/targets", "")["targets"][0]["next_try"].is_string());
+    // The sentence promises that a resume does not wait for the hour.
+    let before = given_back(&served);
+    served.expect(200, "POST", &format!("{TARGET}/resume"), "");
+    until("the target is tried again", || given_back(&served) > before);
+    // The queue itself comes first, and the target is named beside it.
+    served.expect(200, "POST", "/v1/queues/close/pause", "");
+    says(
+        &served,
+        "order:1",
+        &["its queue is paused until it is resumed. The target of its queue", "is `open`"],
+    );
+    served.expect(200, "POST", "/v1/queues/close/resume", "");
+    put(&served, "order:2");
+    let told = says(&served, "order:2", &["1 task may be ahead of it. The target of its queue", "is `open`"]);
+    assert!(told.get("last_attempt").is_none(), "{told}");
+    served.expect(200, "POST", &format!("{TARGET}/pause"), "");
+    let told = says(
+        &served,
+        "order:1",
+        &["is `paused`, at least since 2", "Nothing is sent until `tickwheel target resume close`."],
+    );
+    assert!(told["target"].get("next_try").is_none(), "{told}");
+    served.expect(200, "DELETE", TARGET, "");
+    let told = says(&served, "order:1", &["no worker asks for tasks of its queue."]);
+    assert!(told.get("target").is_none() && told.get("last_attempt").is_none(), "{told}");
+}
+
+#[test]
+fn a_target_that_is_disabled_says_what_enables_it() {
+    use base64::Engine as _;
+    let receiver = Receiver::start(&["410 Gone"]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let keys = folder.path().join("keys");
+    let start = |has_key: bool| {
+        let key = base64::engine::general_purpose::STANDARD.encode([if has_key { 1 } else { 2 }; 32]);
+        std::fs::write(&keys, key).expect("a file");
+        let push = PushPlan { secret_key_file: Some(keys.clone()), ..open(receiver.address) };
+        Served::start(Config { push, ..on_any_port(Store::Dir(folder.path().join("data"))) })
+            .expect("started")
+    };
+    let served = start(true);
+    let auth = json!({ "auth": { "bearer": "hidden-token" } });
+    served.expect(201, "PUT", TARGET, &webhook(receiver.address, auth));
+    put(&served, "order:1");
+    let resume = "Nothing is sent until `tickwheel target resume close`.";
+    says(
+        &served,
+        "order:1",
+        &["is `disabled`, at least since 2", ": `http 410`. ", resume, "failed for that reason."],
+    );
+    served.expect(201, "PUT", "/v1/queues/close/tasks/later", r#"{"delay":"1h"}"#);
+    says(&served, "later", &["The task is due at 2", "is `disabled`", resume]);
+    served.expect(200, "POST", &format!("{TARGET}/pause"), "");
+    served.stop();
+
+    let served = start(false);
+    put(&served, "order:2");
+    let told = says(
+        &served,
+        "order:2",
+        &[
+            "is `disabled`, at least since 2",
+            "a secret cannot be read: ",
+            "The server cannot send to it: start it with what it lacks, or set the target anew (`tickwheel target set`).",
+        ],
+    );
+    assert!(!why(&told).contains("target resume"), "a resume would be refused: {told}");
+    served.stop();
+
+    let served = start(true);
+    served.expect(200, "POST", &format!("{TARGET}/resume"), "");
+    let done = format!(
+        "The task is done: the target of its queue, `webhook http://{}/hooks`, confirmed it at 2",
+        receiver.address
+    );
+    let told = says(&served, "order:2", &[&done]);
+    assert_eq!(
+        (&told["events"][0]["what"], &told["last_attempt"]["outcome"]),
+        (&json!("done"), &json!("acked"))
+    );
+    let off = json!({ "enabled": false, "auth": { "bearer": { "set": true } } });
+    served.expect(200, "PUT", TARGET, &webhook(receiver.address, off));
+    put(&served, "order:3");
+    says(&served, "order:3", &["is `disabled`, at least since 2", "`'enabled' is false`", resume]);
+    served.stop();
+}
+
+#[test]
+fn a_target_that_works_says_how_many_messages_are_under_way() {
+    // The system takes the connection, and nothing answers.
+    let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = silent.local_addr().expect("an address");
+    let served = served(address);
+    served.expect(201, "PUT", TARGET, &webhook(address, json!({ "concurrency": 1, "timeout": "5m" })));
+    put(&served, "order:1");
+    let named = format!(
+        "to send it to the target of its queue, `webhook http://{address}/hooks`: this is attempt 1."
+    );
+    says(&served, "order:1", &["The server has the task in hand since 2", &named]);
+    put(&served, "order:2");
+    put(&served, "order:3");
+    says(
+        &served,
+        "order:3",
+        &[
+            ": 1 task may be ahead of it.",
+            "has 1 of 1 messages under way (`concurrency`), and the task waits for its turn.",
+        ],
+    );
+    served.expect(200, "PATCH", "/v1/queues/close", r#"{"max_in_flight":1}"#);
+    says(
+        &served,
+        "order:3",
+        &["its queue has 1 of 1 tasks in flight (`max_in_flight`). The target", "takes messages."],
+    );
+}
+
+#[test]
+fn a_failed_attempt_says_its_reason() {
+    let receiver = Receiver::start(&["500 No"]);
+    let served = served(receiver.address);
+    served.expect(201, "PUT", TARGET, &webhook(receiver.address, json!({ "dead_on": [422] })));
+    put(&served, "order:1");
+    says(
+        &served,
+        "order:1",
+        &["Attempt 1 failed with the reason `http 500", "and the task is due again at 2"],
+    );
+    receiver.answer(&["422 No"]);
+    served.expect(200, "POST", "/v1/queues/close/tasks/order:1/run", "");
+    let told =
+        says(&served, "order:1", &["The task is dead: the target of the queue refused it for good at 2"]);
+    assert!(why(&told).contains("Z with the reason `http 422"), "{told}");
+    assert_eq!(told["last_attempt"]["status"], 422);
+}
+
+#[test]
+fn an_order_says_which_task_holds_up_the_others() {
+    let receiver = Receiver::start(&["500 No"; 3]);
+    let served = served(receiver.address);
+    let retry = json!({ "max_attempts": 9, "backoff": "fixed", "base": "1h", "jitter": 0 });
+    served.expect(
+        201,
+        "PUT",
+        TARGET,
+        &webhook(receiver.address, json!({ "order": "queue", "retry": retry })),
+    );
+    put(&served, "order:1");
+    let tried = ["The server has the task in hand since 2", "Its last try, at 2", " failed: `http 500"];
+    says(&served, "order:1", &tried);
+    put(&served, "order:2");
+    says(
+        &served,
+        "order:2",
+        &["takes one message after the other (the order `queue`)", "Its last failure: `http 500"],
+    );
+    // A pause gives back what is in hand.
+    served.expect(200, "POST", &format!("{TARGET}/pause"), "");
+    says(
+        &served,
+        "order:1",
+        &["is `paused`", "The last attempt to send the task, at 2", " failed for that reason."],
+    );
+}
