@@ -96,6 +96,16 @@ pub(crate) fn print_line(text: &str) -> Result<()> {
     out.flush().context(STDOUT)
 }
 
+/// Prints one JSON object in a line.
+///
+/// # Errors
+/// Stdout cannot be written.
+pub(crate) fn print_json(json: Vec<u8>) -> Result<()> {
+    let mut out = stdout();
+    out.write_all(&json_line(json)).context(STDOUT)?;
+    out.flush().context(STDOUT)
+}
+
 /// Writes a message of one or several lines to stderr. A failed write is ignored.
 pub(crate) fn say(text: &str) {
     let _unread = writeln!(io::stderr().lock(), "{}", printable::lines(text));

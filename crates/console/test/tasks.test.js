@@ -21,8 +21,8 @@ test('a sentence has its instants in another form, and quoted text as it is', ()
     const show = (/** @type {number} */ ms) => `<${ms}>`;
     assert.equal(withInstants('It is due at 1970-01-01T00:00:01.500Z, in 1s.', show), 'It is due at <1500>, in 1s.');
     assert.equal(
-        withInstants('It failed at 1970-01-01T00:00:01.000Z with the reason `no `1970-01-01T00:00:00Z`\n!`.', show),
-        'It failed at <1000> with the reason `no `1970-01-01T00:00:00Z`\n!`.',
+        withInstants('`webhook` is `open` since 1970-01-01T00:00:01.000Z: `no 1970-01-01T00:00:00Z\n!`.', show),
+        '`webhook` is `open` since <1000>: `no 1970-01-01T00:00:00Z\n!`.',
     );
     assert.equal(withInstants('bad date 2030-13-01T00:00:00Z', show), 'bad date 2030-13-01T00:00:00Z');
 });
@@ -69,6 +69,14 @@ test('the story has what happened and what comes', () => {
     assert.equal(whyNot(ready, { paused: true }, now).key, 'why.paused');
     assert.equal(whyNot(ready, { max_in_flight: 3, leased: 3, ready: 1 }, now).key, 'why.in_flight');
     assert.equal(whyNot(ready, { leased: 0, ready: 1 }, now).key, 'why.ready');
+    const target = { kind: 'webhook', to: 'http://a/', state: 'open', reason: 'refused', in_flight: 0, next_try: '2030-01-01T00:01:00Z' };
+    assert.deepEqual(whyNot(ready, { leased: 0, ready: 2, rate: '5/s' }, now, target), {
+        key: 'why.target_open',
+        values: { to: 'webhook http://a/', reason: 'refused', flight: 0, n: 2, ready: 2, until: now + 60_000 },
+    });
+    assert.equal(whyNot(ready, { paused: true }, now, target).key, 'why.paused');
+    assert.equal(whyNot(ready, { rate: '5/s', ready: 2 }, now, { ...target, state: 'closed' }).key, 'why.rate');
+    assert.equal(whyNot(ready, null, now, { ...target, state: 'closed' }).key, 'why.target_closed');
 });
 
 test('a queue says what holds it up', () => {
@@ -81,6 +89,16 @@ test('a queue says what holds it up', () => {
         holdUps({ scheduled: 0, ready: 5, leased: 0 }).map((h) => h.key),
         ['hold.no_worker'],
     );
+    const target = { kind: 'kafka', to: 'main: due', state: 'disabled', reason: 'no connection', in_flight: 3 };
+    assert.deepEqual(
+        holdUps({ paused: true, scheduled: 0, ready: 5, leased: 0 }, target).map((h) => h.key),
+        ['hold.paused', 'hold.target_disabled'],
+    );
+    assert.deepEqual(
+        holdUps({ scheduled: 0, ready: 5, leased: 3 }, { ...target, state: 'closed' }).map((h) => h.key),
+        ['hold.target_closed'],
+    );
+    assert.deepEqual(holdUps({ scheduled: 0, ready: 0, leased: 0 }, target), []);
 });
 
 test('a schedule says what it costs', () => {

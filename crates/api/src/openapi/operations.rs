@@ -37,7 +37,7 @@ operations! {
         refuses: NotFound, Done;
     }
 
-    /// Returns the story of a task: what happened to it, what comes, and in one sentence why it does not run now. It is made from what the server keeps of the task anyway.
+    /// Returns the story of a task: what happened to it, what comes, and in a few sentences why it does not run now. It is made from what the server keeps of the task anyway. If the queue has a target, the story has its state, too, and the last attempt to send the task.
     GetStory: GET "/v1/queues/{q}/tasks/{key}/story", In(Read) {
         200 Json("Story"), "The story of the live or dead task with this key, or of one that is done.";
         refuses: NotFound;

@@ -83,7 +83,7 @@ fn view() -> Value {
     json!({
         "queue": "orders", "kind": "webhook", "url": "https://shop.example/hooks/{queue}", "timeout": "20s",
         "signing": [{ "secret": { "set": true, "id": "5e884898" } }],
-        "version": 41, "state": "open", "reason": "connection refused", "in_flight": 2,
+        "version": 41, "state": "open", "next_try": "2030-01-01T00:01:00.000Z", "reason": "connection refused", "in_flight": 2,
         "attempts": { "acked": 5, "failed": 3, "dead": 1, "given_back": 7, "blocked": 0 },
     })
 }
@@ -104,7 +104,7 @@ fn the_list_has_targets_reasons_and_connections() {
         "targets": [
             { "queue": "mails", "kind": "kafka", "to": "main due", "state": "closed", "in_flight": 4, "attempts": attempts(9) },
             { "queue": "orders", "kind": "webhook", "to": "https://shop.example/hooks", "state": "open", "since": "2030-01-01T00:00:00.000Z",
-              "reason": "connection refused", "in_flight": 0, "attempts": attempts(5) },
+              "next_try": "2030-01-01T00:01:00.000Z", "reason": "connection refused", "in_flight": 0, "attempts": attempts(5) },
         ],
         "connections": [
             { "name": "main", "kind": "kafka", "state": "down", "since": "2030-01-01T00:00:00.000Z", "reason": "no broker answers" },
@@ -120,7 +120,7 @@ fn the_list_has_targets_reasons_and_connections() {
         &[
             "QUEUE KIND TO STATE SINCE IN FLIGHT ACKED FAILED DEAD GIVEN BACK BLOCKED",
             "mails kafka main due closed 4 9 3 1 7 0",
-            "orders webhook https://shop.example/hooks open 2030-01-01T00:00:00.000Z 0 5 3 1 7 0 orders: connection refused",
+            "orders webhook https://shop.example/hooks open 2030-01-01T00:00:00.000Z 0 5 3 1 7 0 orders: connection refused; next try at 2030-01-01T00:01:00.000Z",
             "CONNECTION KIND STATE SINCE REASON main kafka down 2030-01-01T00:00:00.000Z no broker answers",
             "spare nats unused",
         ],
@@ -145,6 +145,7 @@ fn a_target_is_shown_to_people_and_to_programs() {
         &[
             "queue orders",
             "state open",
+            "next try 2030-01-01T00:01:00.000Z",
             "reason connection refused",
             "in flight 2",
             "attempts acked 5, failed 3, dead 1, given back 7, blocked 0",
@@ -347,6 +348,42 @@ fn a_webhook_gets_the_tasks_of_its_queue() {
     assert_eq!((gone.code, member(&gone.out, "result")), (0, "deleted"), "{}", gone.err);
     let gone = shop.run(&["target", "show", "orders"]);
     assert!(gone.code == 1 && gone.err.contains("tickwheel target set"), "{}", gone.err);
+}
+
+#[test]
+fn a_task_says_why_its_target_has_not_got_it() {
+    let shop = Shop::new(&[]);
+    shop.answers(410);
+    let set = shop.run(&["target", "set", "orders", "--url", &shop.url()]);
+    assert_eq!(set.code, 0, "{}", set.err);
+    assert_eq!(shop.run(&["put", "orders", "order:1"]).code, 0);
+    let why = shop.until(&["why", "orders", "order:1"], "is `disabled`, at least since 2");
+    let (reason, named) = (
+        ": `http 410`. Nothing is sent until `tickwheel target resume orders`.",
+        format!("The target of its queue, `webhook {}`, is `disabled`", shop.url()),
+    );
+    assert!(
+        why.out.contains(reason) && why.out.contains(&named) && !why.out.contains("worker"),
+        "{}",
+        why.out
+    );
+    assert_eq!((why.code, why.out.lines().count()), (0, 1), "{}", why.out);
+    let json = shop.run(&["why", "orders", "order:1", "-o", "json"]);
+    let json: Value = serde_json::from_str(&json.out).expect("JSON");
+    let told = json["why"].as_str().expect("a text");
+    assert!(told.contains(reason) && told.contains(&named), "{told}");
+    assert_eq!((&json["queue"], &json["target"]["state"]), (&json!("orders"), &json!("disabled")));
+    assert_eq!((&json["last_attempt"]["status"], &json["key"]), (&json!(410), &json!("order:1")));
+    shop.answers(500);
+    // The line is a command that can be typed as it is.
+    assert_eq!(shop.run(&["target", "resume", "orders"]).code, 0);
+    shop.until(&["why", "orders", "order:1"], "Attempt 1 failed with the reason `http 500");
+    let story = shop.run(&["story", "orders", "order:1"]);
+    let story: Value = serde_json::from_str(&story.out).expect("JSON");
+    assert_eq!(
+        (&story["target"]["state"], &story["last_attempt"]["status"]),
+        (&json!("closed"), &json!(500))
+    );
 }
 
 #[test]

@@ -23,21 +23,32 @@ export function eventsOf(told) {
 }
 
 /**
- * A sentence of the server with its instants as `show` writes them. A quoted text, such as the reason of a failure, stays as it is.
+ * Sentences of the server with their instants as `show` writes them. A quoted text, such as the reason of a failure, has no backtick and stays as it is.
  * @param {string} sentence
  * @param {(ms: number) => string} show
  */
 export const withInstants = (sentence, show) =>
-    sentence.replace(/`.*`|\d{4}-\d\d-\d\dT[\d:.]+Z/gs, (text) => (Number.isNaN(Date.parse(text)) || text[0] === '`' ? text : show(Date.parse(text))));
+    sentence.replace(/`[^`]*`|\d{4}-\d\d-\d\dT[\d:.]+Z/g, (text) => (Number.isNaN(Date.parse(text)) || text[0] === '`' ? text : show(Date.parse(text))));
+
+/**
+ * The values of the words about a target that ready tasks wait for.
+ * @param {any} target
+ * @param {number} ready The number of ready tasks.
+ * @returns {Record<string, any>}
+ */
+function ofTarget({ kind, to, reason, in_flight: flight, next_try: until }, ready) {
+    return { to: `${kind} ${to}`, reason: reason ?? '', flight, n: ready, ready, ...(until ? { until: Date.parse(until) } : {}) };
+}
 
 /**
  * The reason why a task does not run, as a key of words with its values.
  * @param {any} task
  * @param {any | null} queue Its queue, if it is known.
  * @param {number} now
+ * @param {any} [target] The target of its queue, if it has one.
  * @returns {{key: string, values: Record<string, any>}}
  */
-export function whyNot(task, queue, now) {
+export function whyNot(task, queue, now, target) {
     const due = Date.parse(task.due_at);
     if (task.state === 'dead') return { key: `why.dead_${task.reason ?? 'other'}`, values: { n: task.attempt } };
     if (task.state === 'leased') return { key: 'why.leased', values: { attempt: task.attempt } };
@@ -51,18 +62,21 @@ export function whyNot(task, queue, now) {
             : { key: 'why.paused', values: {} };
     if (queue?.max_in_flight && queue.leased >= queue.max_in_flight)
         return { key: 'why.in_flight', values: { leased: queue.leased, max: queue.max_in_flight } };
+    const atTarget = target ? { key: `why.target_${target.state}`, values: ofTarget(target, queue?.ready ?? 0) } : null;
+    if (atTarget && target.state !== 'closed') return atTarget;
     if (queue?.rate) return { key: 'why.rate', values: { rate: queue.rate, n: queue.ready } };
     if (queue?.max_in_flight_per_group && task.group)
         return { key: 'why.group', values: { group: task.group, max: queue.max_in_flight_per_group } };
-    return { key: 'why.ready', values: { n: queue?.ready ?? 0 } };
+    return atTarget ?? { key: 'why.ready', values: { n: queue?.ready ?? 0 } };
 }
 
 /**
  * The reasons that hold up a queue's ready tasks, the weightiest first.
  * @param {any} queue
+ * @param {any} [target] Its target, if it has one.
  * @returns {{key: string, values: Record<string, any>}[]}
  */
-export function holdUps(queue) {
+export function holdUps(queue, target) {
     const found = [];
     if (queue.paused) {
         found.push(
@@ -76,10 +90,13 @@ export function holdUps(queue) {
         found.push({ key: 'hold.in_flight', values: { leased: queue.leased, max: queue.max_in_flight } });
     const live = queue.scheduled + queue.ready + queue.leased;
     if (queue.max_backlog && live >= queue.max_backlog) found.push({ key: 'hold.backlog', values: { live, max: queue.max_backlog } });
+    const atTarget = target ? { key: `hold.target_${target.state}`, values: ofTarget(target, queue.ready) } : null;
+    if (queue.ready > 0 && atTarget && target.state !== 'closed') found.push(atTarget);
     if (queue.ready > 0 && found.length === 0) {
         if (queue.max_in_flight_per_group && queue.leased > 0)
             found.push({ key: 'hold.groups', values: { ready: queue.ready, max: queue.max_in_flight_per_group } });
         else if (queue.rate) found.push({ key: 'hold.rate', values: { rate: queue.rate, ready: queue.ready } });
+        else if (atTarget) found.push(atTarget);
         else if (queue.leased === 0) found.push({ key: 'hold.no_worker', values: { ready: queue.ready } });
         else found.push({ key: 'hold.workers', values: { ready: queue.ready, leased: queue.leased } });
     }

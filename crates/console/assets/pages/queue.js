@@ -46,9 +46,9 @@ function Pause({ queue, onClose, onDone }) {
     <//>`;
 }
 
-/** The words of what holds a queue up. @param {{queue: any}} props */
-const HoldUps = ({ queue }) => {
-    const found = holdUps(queue);
+/** The words of what holds a queue up. @param {{queue: any, target?: any}} props */
+const HoldUps = ({ queue, target }) => {
+    const found = holdUps(queue, target);
     if (found.length === 0) return html`<p class="ok">${t('hold.nothing')}</p>`;
     return html`<ul class="holds">${found.map(({ key, values }) => html`<li>${t(key, { ...values, until: values.until ? instant(values.until) : '', n: values.ready ?? 0 })}</li>`)}</ul>`;
 };
@@ -56,21 +56,25 @@ const HoldUps = ({ queue }) => {
 /** @param {{row: any}} props */
 const QueueBacklog = ({ row }) => html`<${Backlog} row=${row} backlog=${useBacklog(row)} />`;
 
-/** The first ready task, and why no worker has it. @param {{queue: string}} props */
-function FirstReady({ queue }) {
+/** What holds a queue up, the first ready task, and why that is not delivered. @param {{queue: any}} props */
+function Holds({ queue: row }) {
+    const { queue } = row;
+    const hasReady = row.ready > 0;
     const live = useLive(
         async (signal) => {
             const { tasks } = await routes.tasks(queue, { state: 'ready', limit: '1', payloads: 'false' }, signal);
             return tasks[0] ? { key: tasks[0].key, ...(await routes.story(queue, tasks[0].key, signal)) } : null;
         },
-        [queue],
-        5000,
+        [queue, hasReady],
+        hasReady ? 5000 : null,
     );
-    const first = live.data;
-    return (
-        first &&
-        html`<p>${t('hold.first')}: <a class="name" href=${href('task', { queue, key: first.key })}>${first.key}</a>${language.get() === 'en' ? html`. <${Marked} text=${withInstants(first.why, instant)} />` : ''}</p>`
-    );
+    // The story says whether a target or a worker is to be waited for.
+    if (hasReady && live.loading && !live.data) return null;
+    const first = hasReady ? live.data : null;
+    return html`
+        <${HoldUps} queue=${row} target=${first?.target} />
+        ${first && html`<p>${t('hold.first')}: <a class="name" href=${href('task', { queue, key: first.key })}>${first.key}</a>${language.get() === 'en' ? html`. <${Marked} text=${withInstants(first.why, instant)} />` : ''}</p>`}
+    `;
 }
 
 /** The horizon of the queue, as far as 100 years. @param {{queue: string}} props */
@@ -129,8 +133,7 @@ export function Queue({ queue }) {
                     <${Tile} label=${t('state.dead')} value=${number(data.dead)} link=${href('dead', { queue })} tone=${data.dead > 0 ? 'bad' : ''} />
                 </dl>
                 <h2>${t('hold.title')}</h2>
-                <${HoldUps} queue=${data} />
-                ${data.ready > 0 && html`<${FirstReady} queue=${queue} />`}
+                <${Holds} queue=${data} />
                 ${data.rate && html`<${QueueBacklog} row=${data} />`}
                 ${
                     (data.max_in_flight || data.max_backlog) &&

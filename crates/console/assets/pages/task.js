@@ -218,7 +218,7 @@ function Whole({ queue, task, text, told, reload }) {
     const ask = (/** @type {string} */ what) => setOpen({ what, task, text, leased: task.state === 'leased' });
     const [error, setError] = useState(/** @type {any} */ (null));
     const close = () => setOpen(null);
-    const why = whyNot(task, around.data, now());
+    const why = whyNot(task, around.data, now(), told.target);
     const isDead = task.state === 'dead';
     const redrive = () =>
         routes
@@ -254,8 +254,8 @@ function Whole({ queue, task, text, told, reload }) {
     ];
     return html`
         <p class=${`why why-${task.state}`}>
-            ${language.get() === 'en' ? html`<${Marked} text=${withInstants(told.why, instant)} whole=${isDead} />` : t(why.key, withTimes(why.values))}
-            ${task.state === 'ready' && told.why.endsWith('(`max_in_flight_per_group`).') && html` <a href=${href('search', { queue }, { group: task.group, state: 'leased' })}>${t('why.group_leased')}</a>`}
+            ${language.get() === 'en' ? html`<${Marked} text=${withInstants(told.why, instant)} />` : t(why.key, withTimes(why.values))}
+            ${task.state === 'ready' && told.why.includes('(`max_in_flight_per_group`).') && html` <a href=${href('search', { queue }, { group: task.group, state: 'leased' })}>${t('why.group_leased')}</a>`}
         </p>
         ${error && html`<${Failure} error=${error} />`}
         <div class="actions actions-bottom">

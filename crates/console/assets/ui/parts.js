@@ -43,9 +43,9 @@ export function wordsOf(error) {
     return { title: t('error.page'), detail: String(error?.message ?? error), hint: '' };
 }
 
-/** A text in which the parts between backticks are code; `whole` if there is one such part, which may have backticks. @param {{text: string, whole?: boolean}} props */
-export const Marked = ({ text, whole }) =>
-    html`${text.split(whole ? /`(.*)`/s : '`').map((part, i) => (i % 2 === 1 ? html`<code>${part}</code>` : part))}`;
+/** A text in which the parts between backticks are code. @param {{text: string}} props */
+export const Marked = ({ text }) =>
+    html`${text.split('`').map((part, i) => (i % 2 === 1 ? html`<code>${part}</code>` : part))}`;
 
 /** @param {{error: any, onRetry?: () => void}} props */
 export function Failure({ error, onRetry }) {
