@@ -127,7 +127,7 @@ fn why_ready(
     told.into_iter().flatten().collect()
 }
 
-/// What keeps all tasks of the queue or of the group from being delivered; `None`: nothing does.
+/// The pause or the limit that keeps all tasks of the queue or of the group from being delivered, if there is one.
 fn held_up(task: &TaskView, queue: &QueueView) -> Option<String> {
     let QueueView { counts, settings, paused_until, next_delivery_ms, .. } = queue;
     if counts.paused {
