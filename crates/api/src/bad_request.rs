@@ -130,7 +130,7 @@ pub fn shown_bytes(bytes: &[u8]) -> String {
 }
 
 /// The name in `names` that is closest to `name`, if they differ only by a typing error.
-pub(crate) fn nearest<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
+pub fn nearest<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
     // A text that is longer than every name by more than the allowed distance matches none. This bounds the cost.
     let longest = names.iter().map(|known| known.len()).max()?;
     if name.len() > longest + 2 {

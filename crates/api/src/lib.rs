@@ -90,7 +90,7 @@ mod value;
 mod whoami;
 
 pub use backup::{BackupBody, BackupPhase, BackupState, BackupsBody};
-pub use bad_request::{BadRequest, Location, TextError, shown, shown_bytes};
+pub use bad_request::{BadRequest, Location, TextError, nearest, shown, shown_bytes};
 pub use batch::{BadBatchLine, BatchLine, BatchOp, BatchResult};
 pub use bulk::{
     BULK_MAX, BulkCancelAnswer, BulkCancelBody, BulkMoveAnswer, BulkMoveBody, BulkRedriveAnswer, MoveTo,

@@ -7,12 +7,15 @@ use clap::builder::Resettable;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory, FromArgMatches};
 use serde::Deserialize;
+use tickwheel_server::PushPlan;
 use toml::Value;
 use toml::de::{DeTable, DeValue};
 
 use crate::cli::Cli;
 use crate::commands::serve::Serve;
-use crate::push_tables::PushTables;
+use crate::faults;
+use crate::push_members;
+use crate::push_tables::{PushTables, counted};
 
 /// The command line parser. It ignores empty environment variables, which count as not set.
 pub(crate) fn without_empty_variables(command: Command) -> Command {
@@ -136,34 +139,37 @@ impl ConfigFile {
     pub(crate) fn parse(text: &str) -> Result<Self> {
         let table = DeTable::parse(text).map_err(|error| anyhow::anyhow!("{}", error.to_string().trim()))?;
         let known = settings();
+        let line_of = |at: usize| 1 + text[..at].matches('\n').count();
         let (mut said, mut faults) = (Vec::new(), Vec::new());
+        let mut push_faults = Vec::new();
         for (key, value) in table.get_ref() {
-            if key.get_ref() == TABLES && value.get_ref().is_table() {
+            if key.get_ref() == TABLES {
+                push_faults = push_members::faults(key.span().start, value.get_ref());
                 continue;
             }
             let written = &text[value.span()];
             match text_of(key.get_ref(), value.get_ref(), written, &known) {
                 Ok(text) => said.push((key.get_ref().to_string(), text)),
-                Err(fault) => faults.push((1 + text[..key.span().start].matches('\n').count(), fault)),
+                Err(fault) => faults.push((line_of(key.span().start), fault.to_string())),
             }
         }
-        let line_of = |at: usize| 1 + text[..at].matches('\n').count();
         let push = match toml::from_str::<Tables>(text) {
             Ok(Tables { push }) => push,
             Err(error) => {
-                let at = error.span().map_or(0, |span| span.start);
-                faults.push((line_of(at), anyhow::anyhow!("[push]: {}", error.message())));
+                // The check of the members has better words, and finds all faults.
+                if push_faults.is_empty() {
+                    let at = error.span().map_or(0, |span| span.start);
+                    push_faults.push((at, format!("[push]: {}", error.message())));
+                }
                 PushTables::default()
             }
         };
+        faults.extend(push_faults.into_iter().map(|(at, fault)| (line_of(at), fault)));
         faults.sort_by_key(|(line, _)| *line);
         let faults: Vec<String> =
             faults.into_iter().map(|(line, fault)| format!("line {line}: {fault}")).collect();
-        match &faults[..] {
-            [] => Ok(Self { options: said, push }),
-            [fault] => bail!("{fault}"),
-            several => bail!("{} faults\n  {}", several.len(), several.join("\n  ")),
-        }
+        faults::none(&faults)?;
+        Ok(Self { options: said, push })
     }
 
     /// Removes `memory` if the command line or the environment names a directory, because the caller wants tasks to be kept there.
@@ -184,6 +190,23 @@ impl ConfigFile {
         let said = matches.subcommand_matches("serve").expect("it was named");
         self.push.check()?;
         Serve::from_arg_matches(said)?.settled().map(|_| ())
+    }
+
+    /// Checks that the files and variables that the tables `[push.*]` name can be used, as a start does.
+    ///
+    /// # Errors
+    /// A secret, a password or a certificate cannot be read or used. The error names the place, and never shows a secret.
+    pub(crate) fn check_places(&self) -> Result<()> {
+        Ok(self.push.put_into(PushPlan::default())?.check()?)
+    }
+
+    /// The contents in words, for an operator: `3 keys, 2 connections (main: amqp, other: redis)`.
+    pub(crate) fn contents(&self) -> String {
+        let mut contents = self.push.contents();
+        if self.len() > 0 || contents.is_empty() {
+            contents.insert(0, counted(self.len(), "key"));
+        }
+        contents.join(", ")
     }
 
     /// The number of keys.
@@ -216,6 +239,7 @@ fn text_of(key: &str, value: &DeValue<'_>, written: &str, known: &[Setting]) -> 
         let dashed = key.replace('-', "_");
         match known.iter().find(|setting| setting.key == dashed) {
             Some(setting) => bail!("there is no key `{key}`; write `{}`", setting.key),
+            None if PushTables::has(key) => bail!("there is no key `{key}`; write [{TABLES}.{key}.NAME]"),
             None => bail!("there is no key `{key}`; `tickwheel config` prints all there are"),
         }
     };
@@ -267,8 +291,15 @@ mod tests {
             ("listen = \"localhost\"", "`listen`: invalid value 'localhost' for '--listen"),
             ("ack = \"sometimes\"", "`ack`: invalid value 'sometimes'"),
             ("config = \"other.toml\"", "there is no key `config`"),
-            ("[push.secrets]\na = { fil = \"x\" }", "line 2: [push]: unknown field `fil`"),
-            ("[push.connections.a]\nkind = \"fax\"", "line 2: [push]: unknown variant `fax`"),
+            (
+                "[push.secrets]\na = { fil = \"x\" }",
+                "line 2: [push.secrets.a]: a secret has no member `fil`; did you mean",
+            ),
+            (
+                "[push.tls.a]\n\ncart = \"x\"",
+                "line 3: [push.tls.a]: a table of certificates has no member `cart`",
+            ),
+            ("[connections.main]", "there is no key `connections`; write [push.connections.NAME]"),
             ("[pusch.secrets]", "there is no key `pusch`"),
             ("listen", "TOML parse error at line 1"),
         ] {
@@ -286,6 +317,19 @@ mod tests {
         assert!(lines[1].starts_with("line 2: `ack`: invalid value 'sometimes'"), "{error}");
         assert!(lines[1].ends_with("[possible values: fsync, os, memory]"), "{error}");
         assert!(lines[2].starts_with("line 4: `listen` is not a text"), "{error}");
+
+        let error = refused(
+            "listen = 8463\n[push.connections.a]\nkind = \"rabbitmq\"\naddresses = \"a:1\"\ndatabase = \"0\"\n",
+        );
+        let lines: Vec<&str> = error.lines().map(str::trim).collect();
+        assert_eq!(lines.len(), 5, "{error}");
+        assert!(lines[1].starts_with("line 1: `listen`"), "{error}");
+        assert_eq!(
+            lines[2],
+            "line 3: [push.connections.a]: `kind` cannot be `rabbitmq`; did you mean `amqp`?"
+        );
+        assert!(lines[3].starts_with("line 4: [push.connections.a]: `addresses` is one text"), "{error}");
+        assert!(lines[4].starts_with("line 5: [push.connections.a]: `database` is a text"), "{error}");
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod config;
 mod demo;
 mod doctor;
 mod environment;
+mod faults;
 mod figures;
 mod filter;
 mod load;
@@ -20,6 +21,7 @@ mod otlp;
 mod output;
 mod portable;
 mod printable;
+mod push_members;
 mod push_tables;
 #[cfg(test)]
 mod reference;

@@ -1,14 +1,18 @@
 //! The tables `[push.*]` of a configuration file: named secrets, certificates, and connections to brokers.
 
 use std::collections::BTreeMap;
-use std::env;
+use std::env::{self, VarError};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use serde::Deserialize;
 use tickwheel_api::TargetKind;
+use tickwheel_push::broker::Endpoint;
 use tickwheel_server::{ConnectionPlan, PushPlan, PushTls, Sasl, SecretText};
+
+use crate::faults;
+use crate::push_members::without_login;
 
 /// The beginning of the names of variables that hold a secret.
 pub(crate) const SECRET_PREFIX: &str = "TICKWHEEL_SECRET_";
@@ -100,28 +104,37 @@ impl PushTables {
     /// Adds the tables to a plan. Secrets are read from their files and variables.
     ///
     /// # Errors
-    /// A secret or a password cannot be read, or the tables contradict each other.
+    /// Secrets or passwords cannot be read, or the tables contradict each other. The error names all of them.
     pub(crate) fn put_into(&self, plan: PushPlan) -> Result<PushPlan> {
         self.check()?;
+        let mut faults = Vec::new();
+        let mut read = |place: String, file: &Place<'_, Path>, variable: &Place<'_, str>| {
+            let text = read(file, variable);
+            text.unwrap_or_else(|fault| {
+                faults.push(format!("{place}: {fault:#}"));
+                None
+            })
+        };
         let mut secrets = BTreeMap::new();
-        for (name, at) in &self.secrets {
-            let text = read(at.file.as_deref(), at.env.as_deref());
-            let text = text.with_context(|| format!("[push.secrets] `{name}`"))?;
-            secrets.insert(name.clone(), text.expect("a checked secret has a place"));
+        for (name, At { file, env }) in &self.secrets {
+            let (file, env) = (("file", file.as_deref()), ("env", env.as_deref()));
+            let text = read(format!("[push.secrets] `{name}`"), &file, &env);
+            secrets.extend(text.map(|text| (name.clone(), text)));
         }
         // As everywhere, the environment goes before the file.
         secrets.extend(of_environment(env::vars()));
         let mut connections = BTreeMap::new();
         for (name, connection) in &self.connections {
             let Connection { kind, addresses, user, password_file, password_env, .. } = connection;
-            let password = read(password_file.as_deref(), password_env.as_deref());
+            let file = ("password_file", password_file.as_deref());
+            let variable = ("password_env", password_env.as_deref());
             connections.insert(
                 name.clone(),
                 ConnectionPlan {
                     kind: (*kind).into(),
                     addresses: addresses.clone(),
                     user: user.clone(),
-                    password: password.with_context(|| format!("[push.connections.{name}]"))?,
+                    password: read(format!("[push.connections.{name}]"), &file, &variable),
                     tls: connection.tls,
                     certificates: connection.certificates.clone(),
                     vhost: connection.vhost.clone(),
@@ -130,6 +143,7 @@ impl PushTables {
                 },
             );
         }
+        faults::none(&faults)?;
         let pair = |tls: &Tls| tls.cert.clone().zip(tls.key.clone());
         let tls =
             |(name, tls): (&String, &Tls)| (name.clone(), PushTls { ca: tls.ca.clone(), client: pair(tls) });
@@ -139,63 +153,126 @@ impl PushTables {
     /// Checks the tables without reading the files that they name.
     ///
     /// # Errors
-    /// The tables contradict each other.
+    /// The tables contradict each other. The error names all faults.
     pub(crate) fn check(&self) -> Result<()> {
+        let mut faults = Vec::new();
         let names = self.secrets.keys().chain(self.tls.keys()).chain(self.connections.keys());
-        if let Some(name) = names.into_iter().find(|name| !is_name(name)) {
-            bail!("[push]: `{name}` is no name; a name has 1 to 100 of a-z, 0-9, `_` and `-`");
+        for name in names.filter(|name| !is_name(name)) {
+            faults.push(format!("[push]: `{name}` is no name; a name has 1 to 100 of a-z, 0-9, `_` and `-`"));
         }
         for (name, at) in &self.secrets {
             if at.file.is_some() == at.env.is_some() {
-                bail!("[push.secrets] `{name}`: write either {{ file = \"...\" }} or {{ env = \"...\" }}");
+                faults.push(format!(
+                    "[push.secrets] `{name}`: write either {{ file = \"...\" }} or {{ env = \"...\" }}"
+                ));
             }
         }
         for (name, tls) in &self.tls {
             if tls.cert.is_some() != tls.key.is_some() {
-                bail!("[push.tls.{name}]: `cert` and `key` need each other");
+                faults.push(format!("[push.tls.{name}]: `cert` and `key` need each other"));
             }
         }
         for (name, connection) in &self.connections {
-            let Connection { addresses, password_file, password_env, certificates, tls, .. } = connection;
-            let at = format!("[push.connections.{name}]");
-            if addresses.is_empty() {
-                bail!("{at}: `addresses` is empty; write for example [\"127.0.0.1:5672\"]");
+            let found = self.faults_of(connection);
+            faults.extend(found.into_iter().map(|fault| format!("[push.connections.{name}]: {fault}")));
+        }
+        faults::none(&faults)
+    }
+
+    /// Returns the contradictions in a connection.
+    fn faults_of(&self, connection: &Connection) -> Vec<String> {
+        let Connection { addresses, password_file, password_env, certificates, tls, .. } = connection;
+        let mut faults = Vec::new();
+        if addresses.is_empty() {
+            faults.push("`addresses` is empty; write for example [\"127.0.0.1:5672\"]".to_owned());
+        }
+        for other in addresses.iter().filter(|address| address.parse::<Endpoint>().is_err()) {
+            faults.push(format!(
+                "`{}` is no address; write HOST:PORT without a scheme, a path and a login",
+                without_login(other)
+            ));
+        }
+        if password_file.is_some() && password_env.is_some() {
+            faults.push("write either `password_file` or `password_env`".to_owned());
+        }
+        match certificates {
+            Some(_) if !tls => faults.push("`certificates` has no effect without `tls = true`".to_owned()),
+            Some(known) if !self.tls.contains_key(known) => {
+                faults.push(format!("there is no [push.tls.{known}] for `certificates`"));
             }
-            if let Some(other) = addresses.iter().find(|address| !is_address(address)) {
-                bail!("{at}: `{other}` is no address; write HOST:PORT without a scheme");
-            }
-            if password_file.is_some() && password_env.is_some() {
-                bail!("{at}: write either `password_file` or `password_env`");
-            }
-            match certificates {
-                Some(_) if !tls => bail!("{at}: `certificates` has no effect without `tls = true`"),
-                Some(known) if !self.tls.contains_key(known) => {
-                    bail!("{at}: there is no [push.tls.{known}] for `certificates`")
-                }
-                _ => {}
+            _ => {}
+        }
+        faults
+    }
+
+    /// Whether there is a table `[push.KEY]`.
+    pub(crate) fn has(key: &str) -> bool {
+        matches!(key, "secrets" | "tls" | "connections")
+    }
+
+    /// The number of secrets, certificates and connections in words; none of them is left out. Connections are named.
+    pub(crate) fn contents(&self) -> Vec<String> {
+        let mut contents = Vec::new();
+        if !self.connections.is_empty() {
+            let named = self
+                .connections
+                .iter()
+                .map(|(name, connection)| format!("{name}: {}", TargetKind::from(connection.kind).name()));
+            let named: Vec<_> = named.collect();
+            contents.push(format!("{} ({})", counted(named.len(), "connection"), named.join(", ")));
+        }
+        for (count, noun) in [(self.secrets.len(), "secret"), (self.tls.len(), "table of certificates")] {
+            if count > 0 {
+                contents.push(counted(count, noun));
             }
         }
-        Ok(())
+        contents
     }
 }
 
-/// Reads a secret; `None`: it has no place.
-fn read(file: Option<&Path>, variable: Option<&str>) -> Result<Option<SecretText>> {
-    let text = match (file, variable) {
-        (Some(file), _) => {
-            let text =
-                fs::read_to_string(file).with_context(|| format!("failed to read {}", file.display()))?;
-            text.trim_end_matches(['\r', '\n']).to_owned()
+/// A number of things in words: `1 key`, `2 keys`.
+pub(crate) fn counted(count: usize, noun: &str) -> String {
+    match (count, noun.split_once(' ')) {
+        (1, _) => format!("1 {noun}"),
+        (_, None) => format!("{count} {noun}s"),
+        (_, Some((first, rest))) => format!("{count} {first}s {rest}"),
+    }
+}
+
+/// A member with the place of a secret, and its value.
+type Place<'p, P> = (&'static str, Option<&'p P>);
+
+/// Reads a secret; `None`: it has no place. An error shows no secret, also if the secret itself stands where its place should.
+fn read(file: &Place<'_, Path>, variable: &Place<'_, str>) -> Result<Option<SecretText>> {
+    let (text, place) = match (file, variable) {
+        ((member, Some(file)), _) => {
+            let place = format!("`{member}` {}", file.display());
+            let text = fs::read_to_string(file).with_context(|| format!("failed to read {place}"))?;
+            (text.trim_end_matches(['\r', '\n']).to_owned(), place)
         }
-        (None, Some(variable)) => {
-            env::var(variable).with_context(|| format!("the variable {variable} cannot be read"))?
+        (_, (member, Some(variable))) => {
+            if !is_variable(variable) {
+                bail!("`{member}` is no name of a variable; write the name, and not the secret itself");
+            }
+            let place = format!("the variable {variable} of `{member}`");
+            let text = env::var(variable).map_err(|error| match error {
+                VarError::NotPresent => anyhow!("{place} is not set"),
+                // The error of the library shows the value.
+                VarError::NotUnicode(_) => anyhow!("{place} is not UTF-8"),
+            });
+            (text?, place)
         }
-        (None, None) => return Ok(None),
+        ((_, None), (_, None)) => return Ok(None),
     };
     if text.is_empty() {
-        bail!("the secret is empty");
+        bail!("{place} is empty");
     }
     Ok(Some(SecretText(text)))
+}
+
+/// Whether a text can be the name of a variable.
+fn is_variable(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
 /// The secrets in the environment: `TICKWHEEL_SECRET_ORDERS` is the secret `orders`.
@@ -217,11 +294,6 @@ pub(crate) fn secret_of(variable: &str) -> Option<&str> {
 fn is_name(name: &str) -> bool {
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '-';
     (1..=100).contains(&name.len()) && name.chars().all(allowed)
-}
-
-fn is_address(text: &str) -> bool {
-    let port = text.rsplit_once(':').and_then(|(host, port)| (!host.is_empty()).then_some(port));
-    !text.contains("://") && port.is_some_and(|port| port.parse::<u16>().is_ok_and(|port| port != 0))
 }
 
 #[cfg(test)]
@@ -263,6 +335,10 @@ mod tests {
             ("[push.connections.a]\nkind = \"amqp\"\naddresses = []", "`addresses` is empty"),
             ("[push.connections.a]\nkind = \"amqp\"\naddresses = [\"amqp://x:1\"]", "HOST:PORT"),
             (
+                "[push.connections.a]\nkind = \"amqp\"\naddresses = [\"u:hunter2@x:1\"]",
+                "a]: `...@x:1` is no address; write HOST:PORT",
+            ),
+            (
                 "[push.connections.a]\nkind = \"amqp\"\naddresses = [\"x:1\"]\ncertificates = \"b\"",
                 "no effect",
             ),
@@ -274,9 +350,54 @@ mod tests {
             let error = tables(text).check().expect_err(text).to_string();
             assert!(error.contains(why), "{text}: {error}");
         }
-        let missing =
-            tables("[push.secrets]\na = { file = \"/no/such/file\" }").put_into(PushPlan::default());
-        assert!(format!("{:#}", missing.expect_err("no file")).contains("/no/such/file"));
+    }
+
+    #[test]
+    fn each_place_without_a_secret_is_named_and_no_secret_is_shown() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let empty = folder.path().join("empty");
+        fs::write(&empty, "\n").expect("a file");
+        let broker = "kind = \"amqp\"\naddresses = [\"a:1\"]\n";
+        let text = format!(
+            "[push.secrets]\na = {{ file = \"/no/such/secret\" }}\n\
+             [push.connections.b]\n{broker}password_file = \"/no/such/password\"\n\
+             [push.connections.c]\n{broker}password_env = \"TICKWHEEL_TEST_ABSENT\"\n\
+             [push.connections.d]\n{broker}password_env = \"hunter-2!\"\n\
+             [push.connections.e]\n{broker}password_file = {empty:?}\n"
+        );
+        let error = tables(&text).put_into(PushPlan::default()).expect_err("no secret").to_string();
+        let lines: Vec<&str> = error.lines().map(str::trim).collect();
+        assert_eq!(lines.len(), 6, "{error}");
+        assert!(
+            lines[1].starts_with("[push.secrets] `a`: failed to read `file` /no/such/secret: No such file"),
+            "{error}"
+        );
+        assert!(
+            lines[2]
+                .starts_with("[push.connections.b]: failed to read `password_file` /no/such/password: No"),
+            "{error}"
+        );
+        assert_eq!(
+            lines[3],
+            "[push.connections.c]: the variable TICKWHEEL_TEST_ABSENT of `password_env` is not set"
+        );
+        assert!(
+            lines[4].starts_with("[push.connections.d]: `password_env` is no name of a variable"),
+            "{error}"
+        );
+        assert_eq!(lines[5], format!("[push.connections.e]: `password_file` {} is empty", empty.display()));
+        assert!(!error.contains("hunter"), "{error}");
+    }
+
+    #[test]
+    fn tables_are_counted_and_connections_are_named() {
+        let broker = "kind = \"amqp\"\naddresses = [\"a:1\"]\n";
+        let text = format!(
+            "[push.secrets]\na = {{ env = \"A\" }}\n[push.tls.a]\n[push.tls.b]\n[push.connections.main]\n{broker}[push.connections.x]\n{broker}"
+        );
+        let contents = ["2 connections (main: amqp, x: amqp)", "1 secret", "2 tables of certificates"];
+        assert_eq!(tables(&text).contents(), contents);
+        assert_eq!(PushTables::default().contents(), [""; 0]);
     }
 
     #[test]

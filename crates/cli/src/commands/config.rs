@@ -21,8 +21,9 @@ Examples:
   tickwheel config --check tickwheel.toml
   tickwheel serve --config tickwheel.toml")]
 pub(crate) struct Config {
-    /// Check this file: its keys, their values, and whether a server would start with the file and the present environment. Files that it
-    /// names are not read
+    /// Check this file: its keys, their values, and whether a server would start with the file and the present environment. Files and
+    /// variables with secrets, passwords and certificates that its tables [push.*] name are read, as at a start; files that its keys name are
+    /// not
     #[arg(long, value_name = "FILE")]
     check: Option<PathBuf>,
 }
@@ -35,8 +36,10 @@ impl Config {
     pub(crate) fn run(self) -> Result<ExitCode> {
         if let Some(path) = self.check {
             let file = ConfigFile::read(&path)?;
-            file.check().with_context(|| format!("no server starts with {}", path.display()))?;
-            say(&format!("{} is in order: {} keys", path.display(), file.len()));
+            let no_start = || format!("no server starts with {}", path.display());
+            file.check().with_context(no_start)?;
+            file.check_places().with_context(no_start)?;
+            say(&format!("{} is in order: {}", path.display(), file.contents()));
             return Ok(ExitCode::SUCCESS);
         }
         let mut out = stdout();

@@ -46,6 +46,21 @@ fn a_server_does_what_its_file_says_unless_the_command_line_says_otherwise() {
     std::fs::write(&file, "tls_key = \"key.pem\"\n").expect("written");
     let refused = run(&["config", "--check", path]);
     assert!(refused.code == 1 && refused.err.contains("add --tls-cert"), "{}", refused.err);
+    let connection = "[push.connections.main]\nkind = \"redis\"\naddresses = [\"127.0.0.1:1\"]\n";
+    std::fs::write(&file, connection).expect("written");
+    let good = run(&["config", "--check", path]);
+    assert!(good.code == 0 && good.err.contains("is in order: 1 connection (main: redis)"), "{}", good.err);
+    std::fs::write(&file, format!("{connection}password_file = \"/no/such/file\"\n")).expect("written");
+    for words in [["config", "--check", path], ["serve", "--config", path]] {
+        let refused = run(&words);
+        let what = "[push.connections.main]: failed to read `password_file` /no/such/file: No such file";
+        assert!(refused.code == 1 && refused.err.contains(what), "{}", refused.err);
+    }
+    let roots = "tls = true\ncertificates = \"own\"\n[push.tls.own]\nca = \"/no/such/ca.pem\"\n";
+    std::fs::write(&file, format!("{connection}{roots}")).expect("written");
+    let refused = run(&["config", "--check", path]);
+    let what = "[push.tls.own]: cannot read /no/such/ca.pem: No such file";
+    assert!(refused.code == 1 && refused.err.contains(what), "{}", refused.err);
     let nowhere = run(&["serve", "--config", "no-such-file.toml"]);
     assert!(nowhere.code == 1 && nowhere.err.contains("no-such-file.toml"), "{}", nowhere.err);
 }

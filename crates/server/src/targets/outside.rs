@@ -69,6 +69,16 @@ pub enum PushError {
     },
 }
 
+impl PushPlan {
+    /// Checks that the files of the plan can be read and its connections can be used, as a start does. Connects to no broker.
+    ///
+    /// # Errors
+    /// [`PushError`].
+    pub fn check(&self) -> Result<(), PushError> {
+        Outside::open(self).map(drop)
+    }
+}
+
 impl Default for Outside {
     fn default() -> Self {
         let (secrets, tls, brokers) = Default::default();
