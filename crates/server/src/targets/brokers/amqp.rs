@@ -21,11 +21,7 @@ pub(super) struct AmqpBroker(Arc<Link<AmqpDial>>);
 impl AmqpBroker {
     pub(super) fn open(opened: &Opened<'_>) -> Result<Self, String> {
         let has_certificate = opened.tls.as_ref().is_some_and(|tls| tls.client_pem.is_some());
-        let login = match opened.login() {
-            Some((user, password)) => AmqpLogin::Password { user, password },
-            None if has_certificate => AmqpLogin::Certificate,
-            None => AmqpLogin::Password { user: GUEST.to_owned(), password: GUEST.to_owned() },
-        };
+        let login = login(opened.login(), has_certificate);
         let connection = AmqpConnection {
             endpoints: opened.endpoints()?,
             vhost: opened.plan.vhost.clone().unwrap_or_else(|| "/".to_owned()),
@@ -34,6 +30,16 @@ impl AmqpBroker {
             name: format!("tickwheel: {}", opened.name),
         };
         Ok(Self(Arc::new(Link::new(AmqpDial::new(connection)))))
+    }
+}
+
+/// Returns how to log in with the user and the password of the configuration.
+fn login(login: Option<(String, String)>, has_certificate: bool) -> AmqpLogin {
+    match login {
+        Some((user, password)) if !user.is_empty() => AmqpLogin::Password { user, password },
+        Some((_, password)) => AmqpLogin::Password { user: GUEST.to_owned(), password },
+        None if has_certificate => AmqpLogin::Certificate,
+        None => AmqpLogin::Password { user: GUEST.to_owned(), password: GUEST.to_owned() },
     }
 }
 
@@ -63,5 +69,29 @@ impl Broker for AmqpBroker {
 
     fn state(&self) -> LinkState {
         self.0.state()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_without_a_user_logs_in_as_guest() {
+        let words = |user: &str, password: &str| Some((user.to_owned(), password.to_owned()));
+        for (given, has_certificate, user) in [
+            (words("shop", "hunter2"), true, Some(("shop", "hunter2"))),
+            (words("", "hunter2"), false, Some(("guest", "hunter2"))),
+            (None, false, Some(("guest", "guest"))),
+            (None, true, None),
+        ] {
+            match (login(given, has_certificate), user) {
+                (AmqpLogin::Password { user, password }, Some(expected)) => {
+                    assert_eq!((user.as_str(), password.as_str()), expected);
+                }
+                (AmqpLogin::Certificate, None) => {}
+                (login, _) => panic!("{login:?} instead of {user:?}"),
+            }
+        }
     }
 }
