@@ -33,6 +33,7 @@ mod runner;
 mod sink;
 mod template;
 mod text;
+mod tls_error;
 pub mod webhook;
 
 // The code examples of these pages are compiled and run as tests.

@@ -14,6 +14,7 @@ use tokio_rustls::rustls::ClientConfig;
 use super::stream::{self, kit};
 use crate::broker::{Dial, Dialing, Endpoint, first_open};
 use crate::text::in_one_line;
+use crate::tls_error;
 
 /// The broker and the client tell each other this often that they are there (s). A side that is silent for twice the time is gone.
 const HEARTBEAT_S: u16 = 20;
@@ -129,7 +130,7 @@ impl AmqpDial {
                 .map(AsyncTcpStream::Plain)
                 .ok_or_else(|| std::io::Error::from(std::io::ErrorKind::ConnectionAborted).into())
         };
-        Connection::connector(uri, kit(), take, properties).await.map_err(|error| text_of(&error))
+        Connection::connector(uri, kit(), take, properties).await.map_err(|error| greeting(&error))
     }
 }
 
@@ -150,11 +151,21 @@ impl Dial for AmqpDial {
     }
 }
 
+/// Returns an error of a connection that is being opened. No message is under way yet, so bytes that cannot be read are not from a broker.
+fn greeting(error: &Error) -> String {
+    match error.kind() {
+        ErrorKind::ParsingError(_) => {
+            "the other side does not speak AMQP at this port, or wants TLS there".to_owned()
+        }
+        _ => text_of(error),
+    }
+}
+
 /// Returns an error for operators: the words of the broker, if they are from the broker.
 pub(crate) fn text_of(error: &Error) -> String {
     in_one_line(&match error.kind() {
         ErrorKind::ProtocolError(error) => format!("{} {}", error.get_id(), error.get_message()),
-        ErrorKind::IOError(error) => error.to_string(),
+        ErrorKind::IOError(error) => tls_error::in_words(error),
         // The client crate reads no other text, and ends the connection.
         ErrorKind::ParsingError(_) => "the broker sent a frame that cannot be read; the cause may be a message whose routing key, property or name of a header is not UTF-8".to_owned(),
         _ => error.to_string(),

@@ -1,19 +1,23 @@
 //! [`Endpoint`]: the host and the port of a broker.
 
 use std::fmt;
+use std::io;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tickwheel_http::Stream;
 use tokio::net::TcpStream;
+#[cfg(any(test, feature = "amqp", feature = "nats", feature = "redis"))]
 use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::pki_types::ServerName;
 
 #[cfg(any(test, feature = "amqp", feature = "nats", feature = "redis"))]
 use super::link::DIAL_TIMEOUT;
+use crate::tls_error;
 
 /// The longest time for the connection to one endpoint, with its TLS handshake.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(4);
@@ -28,11 +32,11 @@ pub(crate) async fn first_open<'a, L, O: Future<Output = Result<L, String>>>(
     endpoints: &'a [Endpoint],
     open: impl Fn(&'a Endpoint) -> O,
 ) -> Result<L, String> {
-    let deadline = tokio::time::Instant::now() + DIAL_TIMEOUT.mul_f64(0.9);
+    let deadline = Instant::now() + DIAL_TIMEOUT.mul_f64(0.9);
     let mut reasons = Vec::new();
     for (nth, endpoint) in endpoints.iter().enumerate() {
         let left = u32::try_from(endpoints.len() - nth).unwrap_or(u32::MAX);
-        let share = deadline.saturating_duration_since(tokio::time::Instant::now()) / left;
+        let share = deadline.saturating_duration_since(Instant::now()) / left;
         match timeout(share, open(endpoint)).await {
             Ok(Ok(live)) => return Ok(live),
             Ok(Err(reason)) => reasons.push(reason),
@@ -95,21 +99,31 @@ impl Endpoint {
     /// # Errors
     /// The reason, which begins with the endpoint.
     pub async fn connect(&self, tls: Option<&Arc<ClientConfig>>) -> Result<Way, String> {
-        match timeout(CONNECT_TIMEOUT, self.connect_with(tls)).await {
-            Ok(connected) => connected.map_err(|error| format!("{self}: {error}")),
-            Err(_) => Err(format!("{self}: no connection within {} s", CONNECT_TIMEOUT.as_secs())),
-        }
+        let deadline = Instant::now() + CONNECT_TIMEOUT;
+        let connected = match timeout_at(deadline, self.connect_tcp()).await {
+            Ok(Ok(tcp)) => match tls {
+                None => return Ok(Box::new(tcp)),
+                Some(tls) => timeout_at(deadline, self.handshake(tls, tcp)).await.unwrap_or_else(|_| {
+                    Err("TLS: the other side does not answer the handshake; it may not speak TLS at this port".to_owned())
+                }),
+            },
+            Ok(Err(error)) => Err(error.to_string()),
+            Err(_) => Err(format!("no connection within {} s", CONNECT_TIMEOUT.as_secs())),
+        };
+        connected.map_err(|error| format!("{self}: {error}"))
     }
 
-    async fn connect_with(&self, tls: Option<&Arc<ClientConfig>>) -> Result<Way, String> {
-        let tcp =
-            TcpStream::connect((self.host.as_str(), self.port)).await.map_err(|error| error.to_string())?;
+    async fn connect_tcp(&self) -> io::Result<TcpStream> {
+        let tcp = TcpStream::connect((self.host.as_str(), self.port)).await?;
         // Without it, a small message would wait for the acknowledgement of the one before.
         let _ = tcp.set_nodelay(true);
-        let Some(tls) = tls else { return Ok(Box::new(tcp)) };
+        Ok(tcp)
+    }
+
+    async fn handshake(&self, tls: &Arc<ClientConfig>, tcp: TcpStream) -> Result<Way, String> {
         let name = ServerName::try_from(self.host.clone()).map_err(|error| format!("TLS: {error}"))?;
         let stream = TlsConnector::from(Arc::clone(tls)).connect(name, tcp).await;
-        Ok(Box::new(stream.map_err(|error| format!("TLS: {error}"))?))
+        Ok(Box::new(stream.map_err(|error| format!("TLS: {}", tls_error::in_words(&error)))?))
     }
 }
 

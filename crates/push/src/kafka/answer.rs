@@ -5,7 +5,7 @@ use krafka::error::ErrorCode;
 use tickwheel_queue::Undeliverable;
 
 use crate::outcome::Outcome;
-use crate::text::in_one_line;
+use crate::tls_error;
 
 /// Returns the meaning of an error for the task and for the target.
 ///
@@ -51,7 +51,19 @@ pub(super) fn ends_producer(error: &KrafkaError) -> bool {
 
 /// Returns an error in one line.
 pub(super) fn text(error: &KrafkaError) -> String {
-    in_one_line(&error.to_string())
+    tls_error::in_words(error)
+}
+
+/// Returns an error of a connection that is being opened in one line.
+pub(super) fn greeting(error: &KrafkaError) -> String {
+    let text = text(error);
+    // The client wraps the error of each broker in a text.
+    if text.contains("protocol error (") {
+        return format!(
+            "the other side does not speak the protocol of Kafka at this port, or wants TLS there ({text})"
+        );
+    }
+    text
 }
 
 #[cfg(test)]

@@ -58,7 +58,8 @@ impl KafkaConnection {
 
     async fn open(&self) -> Result<KafkaLive, String> {
         let servers: Vec<String> = self.endpoints.iter().map(Endpoint::to_string).collect();
-        let failed = |error: krafka::KrafkaError| format!("{}: {}", servers.join(","), answer::text(&error));
+        let failed =
+            |error: krafka::KrafkaError| format!("{}: {}", servers.join(","), answer::greeting(&error));
         let kafka = Kafka::builder(servers.join(","))
             .client_id("tickwheel")
             .security(self.security())

@@ -5,10 +5,12 @@ use std::error::Error as _;
 use async_nats::jetstream::Error;
 use async_nats::jetstream::ErrorCode;
 use async_nats::jetstream::context::{PublishError, PublishErrorKind};
+use async_nats::{ConnectError, ConnectErrorKind};
 use tickwheel_queue::Undeliverable;
 
 use crate::outcome::Outcome;
 use crate::text::in_one_line;
+use crate::tls_error;
 
 /// Returns the meaning of an error for the task and for the target.
 ///
@@ -62,6 +64,22 @@ fn of_jetstream(answer: &Error) -> Outcome {
     }
 }
 
+/// Returns an error of a connection that is being opened in one line.
+pub(super) fn greeting(error: &ConnectError) -> String {
+    let text = tls_error::in_words(error);
+    match error.kind() {
+        ConnectErrorKind::TimedOut => {
+            format!("no greeting of NATS in time; the other side may be no NATS at this port ({text})")
+        }
+        ConnectErrorKind::Io
+            if ["invalid server operation", "expected INFO"].iter().any(|part| text.contains(part)) =>
+        {
+            format!("the other side does not speak the protocol of NATS at this port ({text})")
+        }
+        _ => text,
+    }
+}
+
 fn text(error: &PublishError) -> String {
     in_one_line(&error.to_string())
 }
@@ -75,6 +93,17 @@ mod tests {
         let answer: Error = serde_json::from_value(json).expect("an answer");
         let error = PublishError::with_source(PublishErrorKind::Other, answer);
         judge(&error, "due", true).name()
+    }
+
+    #[test]
+    fn a_server_of_another_kind_is_told() {
+        for source in ["invalid server operation: 'HTTP/1.1 400'", "expected INFO, got nothing"] {
+            let told = greeting(&ConnectError::with_source(ConnectErrorKind::Io, source));
+            assert!(told.starts_with("the other side does not speak the protocol of NATS"), "{told}");
+            assert!(told.ends_with(&format!("{source})")), "{told}");
+        }
+        let refused = greeting(&ConnectError::with_source(ConnectErrorKind::Io, "connection refused"));
+        assert_eq!(refused, "IO error: connection refused");
     }
 
     #[test]

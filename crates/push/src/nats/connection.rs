@@ -10,6 +10,7 @@ use async_nats::{Client, ConnectOptions, Event, ServerAddr, ServerError};
 use tokio::sync::watch;
 use tokio_rustls::rustls::ClientConfig;
 
+use super::answer;
 use crate::broker::{Dial, Dialing, Endpoint, first_open};
 
 /// The time for one server. The link has a time of its own for all of them.
@@ -98,7 +99,10 @@ impl NatsConnection {
         }
         let address: ServerAddr =
             endpoint.to_string().parse().map_err(|error| format!("{endpoint}: {error}"))?;
-        let client = options.connect(address).await.map_err(|error| format!("{endpoint}: {error}"))?;
+        let client = options
+            .connect(address)
+            .await
+            .map_err(|error| format!("{endpoint}: {}", answer::greeting(&error)))?;
         let context = ContextBuilder::new().timeout(CLIENT_TIMEOUT);
         let context = match &self.domain {
             None => context.build(client.clone()),

@@ -5,6 +5,7 @@ use tickwheel_queue::Undeliverable;
 
 use crate::outcome::Outcome;
 use crate::text::in_one_line;
+use crate::tls_error;
 
 /// Errors of the server as a whole: it takes nothing now, or nothing from this user.
 const OF_THE_SERVER: [&str; 15] = [
@@ -71,9 +72,25 @@ pub(super) fn text(error: &RedisError) -> String {
         (None, _) if error.kind() == ErrorKind::AuthenticationFailed => {
             "Password authentication failed".to_owned()
         }
-        (None, _) => error.to_string(),
+        (None, _) => return tls_error::in_words(error),
     };
     in_one_line(&text)
+}
+
+/// Returns an error of a connection that is being opened in one line.
+pub(super) fn greeting(error: &RedisError) -> String {
+    match error.kind() {
+        ErrorKind::Parse => {
+            format!(
+                "the other side does not speak the protocol of Redis at this port, or wants TLS there ({})",
+                text(error)
+            )
+        }
+        _ if error.is_connection_dropped() => {
+            format!("the other side ended the connection; it may be no Redis, or want TLS ({})", text(error))
+        }
+        _ => text(error),
+    }
 }
 
 #[cfg(test)]

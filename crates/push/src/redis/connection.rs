@@ -55,12 +55,12 @@ impl RedisConnection {
         let config = AsyncConnectionConfig::new().set_response_timeout(None).set_connection_timeout(None);
         let (commands, driver) = MultiplexedConnection::new_with_config(&info, stream, config)
             .await
-            .map_err(|error| format!("{endpoint}: {}", answer::text(&error)))?;
+            .map_err(|error| format!("{endpoint}: {}", answer::greeting(&error)))?;
         let driver = tokio::spawn(driver);
         // A server that wants a password tells only when it is asked for something. A user may have no right to ask for this.
         match cmd("PING").query_async::<Value>(&mut commands.clone()).await {
             Err(error) if error.code() != Some("NOPERM") => {
-                return Err(format!("{endpoint}: {}", answer::text(&error)));
+                return Err(format!("{endpoint}: {}", answer::greeting(&error)));
             }
             Ok(_) | Err(_) => {}
         }

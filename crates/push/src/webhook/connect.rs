@@ -24,6 +24,7 @@ use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
 use super::answer::Failure;
 use super::url::Url;
 use crate::guard::{Guard, Host};
+use crate::tls_error;
 use tickwheel_http::{Connection, Stream};
 
 /// The time for the look-up and the TCP connection together, over all addresses.
@@ -84,7 +85,8 @@ impl Connector {
         let tcp = timeout_at(tcp_deadline, self.connect_tcp(tcp_deadline)).await.map_err(late)??;
         let stream: Box<dyn Stream> = if self.is_https {
             let tls_deadline = deadline.min(Instant::now() + TLS_TIMEOUT);
-            let late = |_| self.failed("no TLS handshake within 5 s");
+            let late =
+                |_| self.failed("no TLS handshake within 5 s; the other side may not speak TLS at this port");
             timeout_at(tls_deadline, self.handshake(tcp)).await.map_err(late)??
         } else {
             Box::new(tcp)
@@ -132,7 +134,7 @@ impl Connector {
         };
         match self.tls.connect(name, tcp).await {
             Ok(stream) => Ok(Box::new(stream)),
-            Err(error) => Err(self.failed(format!("TLS: {error}"))),
+            Err(error) => Err(self.failed(format!("TLS: {}", tls_error::in_words(&error)))),
         }
     }
 
