@@ -1,5 +1,6 @@
 //! [`Management`]: the calls to the management API of RabbitMQ that a migration makes.
 
+use std::io::ErrorKind;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
@@ -19,8 +20,11 @@ use super::management_url::ManagementUrl;
 const CALL_TIME_MAX: Duration = Duration::from_secs(60);
 /// The largest answer (bytes): about a million bindings.
 const ANSWER_BYTES_MAX: u64 = 256 << 20;
-/// The way to an API that answers.
-const ENABLE: &str = "enable the plugin (`rabbitmq-plugins enable rabbitmq_management`), or name the address with --management-url";
+/// The way to an API at an address where something else answers.
+const ENABLE: &str = "enable the plugin on the machine of the broker (`rabbitmq-plugins enable rabbitmq_management`), or name another address with --management-url";
+
+/// The questions after an error of TLS.
+const TLS: &str = "does the port speak TLS, and does --ca name the authority of its certificate? --management-url names another address, with http:// for one without TLS";
 
 /// The management API of a broker, for one virtual host. Calls block their thread.
 pub(crate) struct Management {
@@ -201,10 +205,21 @@ impl Management {
             }
             None => self.agent.run(request.body(()).context("failed to make a call")?),
         };
-        let no_answer = || format!("the management API at {} does not answer; {ENABLE}", self.url);
-        let mut answer = answered.with_context(no_answer)?;
+        let mut answer = answered.map_err(|error| self.no_answer(error))?;
         let body = answer.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_vec();
-        Ok((answer.status(), body.with_context(no_answer)?))
+        Ok((answer.status(), body.map_err(|error| self.no_answer(error))?))
+    }
+
+    /// Returns an error of the way to the API, with the questions that an operator asks next.
+    fn no_answer(&self, error: ureq::Error) -> anyhow::Error {
+        let advice = match &error {
+            // An error of TLS may come as one of the stream.
+            ureq::Error::Io(io) if io.kind() == ErrorKind::InvalidData => TLS.to_owned(),
+            ureq::Error::Tls(_) | ureq::Error::Rustls(_) | ureq::Error::Pem(_) => TLS.to_owned(),
+            _ => format!("does the broker run, and is its management plugin enabled? If not, {ENABLE}"),
+        };
+        anyhow::Error::new(error)
+            .context(format!("the management API at {} does not answer; {advice}", self.url))
     }
 }
 
@@ -245,6 +260,26 @@ mod tests {
         let mut path = String::new();
         push_segment(&mut path, "/a b.ä%?#~_-");
         assert_eq!(path, "%2Fa%20b.%C3%A4%25%3F%23~_-");
+    }
+
+    #[test]
+    fn an_api_that_cannot_be_reached_is_named_with_what_to_look_at() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        drop(listener);
+        let url = format!("http://127.0.0.1:{port}").parse().expect("a URL");
+        let login = ("guest".to_owned(), "hunter2".to_owned());
+        let error = Management::open(url, "/", login, None).err().expect("there is no server");
+        let told = format!("{error:#}");
+        for part in [
+            &format!("the management API at http://127.0.0.1:{port} does not answer; does the broker run"),
+            "is its management plugin enabled",
+            "`rabbitmq-plugins enable rabbitmq_management`",
+            "onnection refused",
+        ] {
+            assert!(told.contains(part), "{part}: {told}");
+        }
+        assert!(!told.contains("hunter2"), "{told}");
     }
 
     #[test]
