@@ -8,13 +8,14 @@ use base64::engine::general_purpose::STANDARD;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use tickwheel_api::{
-    AttemptBody, AttemptOutcome, AttemptsQuery, RotateBody, RotatedBody, TargetTestBody, TargetView,
-    duration, time,
+    AttemptBody, AttemptOutcome, AttemptsQuery, ProblemKind, RotateBody, RotatedBody, TargetBody,
+    TargetTestBody, TargetView, duration, time,
 };
+use tickwheel_client::ClientError;
 use tickwheel_client::blocking::Client;
 
 use super::target_facts::facts;
-use super::target_options::Members;
+use super::target_options::{Members, options_of};
 use crate::output::{Format, Row, print_line, say};
 use crate::remote::Remote;
 use crate::values;
@@ -177,12 +178,24 @@ impl Set {
         let (target, if_match) = if members.is_whole() {
             (members.made(new_secret.as_deref())?, if_version)
         } else {
-            let now = client.target(&queue)?;
+            let place = members.place();
+            let now = client.target(&queue).map_err(|error| match (&error, place) {
+                (ClientError::Problem(problem), Some(option))
+                    if problem.kind() == Some(ProblemKind::NoTarget) =>
+                {
+                    anyhow!("{option} is a setting of a target in a broker, and the queue `{queue}` has no target; add --connection NAME (`tickwheel targets` lists the connections)")
+                }
+                _ => error.into(),
+            })?;
             // A change by another caller between the two calls is refused by the server.
             let if_match = if_version.or(Some(now.version));
             (members.changed(now.target, new_secret.as_deref())?, if_match)
         };
-        let view = client.put_target(&queue, &target, if_match)?;
+        let put = client.put_target(&queue, &target, if_match);
+        let view = put.map_err(|error| match other_kind(client, &target, &error) {
+            Some(told) => anyhow!(told),
+            None => error.into(),
+        })?;
         let shown = Shown { view, new_secret };
         let is_json = format.is_json();
         let secret = shown.new_secret.clone();
@@ -195,6 +208,25 @@ impl Set {
         }
         Ok(())
     }
+}
+
+/// Returns the message for a target that the server refused because its connection is of another kind; `None`: the reason is another one.
+fn other_kind(client: &Client, target: &TargetBody, error: &ClientError) -> Option<String> {
+    let name = target.connection.as_deref()?;
+    let is_refused =
+        matches!(error, ClientError::Problem(problem) if problem.kind() == Some(ProblemKind::BadRequest));
+    // Only the server knows the kinds. A token with a scope does not see them.
+    let connections = if is_refused { client.targets().ok()?.connections } else { return None };
+    let kind = connections.into_iter().find(|row| row.name == name)?.kind;
+    (kind != target.kind).then(|| {
+        format!(
+            "the connection `{name}` is of the kind `{}`, which takes {}; the options are those of the kind `{}` ({})",
+            kind.name(),
+            options_of(kind),
+            target.kind.name(),
+            options_of(target.kind)
+        )
+    })
 }
 
 /// A secret that signs: `whsec_` and the base64 of random bytes.

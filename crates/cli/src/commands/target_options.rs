@@ -1,6 +1,6 @@
 //! Options for the settings of a target.
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tickwheel_api::{
@@ -117,6 +117,11 @@ impl Members {
         self.file.is_some() || self.one_by_one.url.is_some() || self.one_by_one.connection.is_some()
     }
 
+    /// The option of a place that needs a connection, for messages; `None`: none is given.
+    pub(super) fn place(&self) -> Option<&'static str> {
+        self.one_by_one.places().into_iter().find(|place| place.is_given).map(|place| place.option)
+    }
+
     /// Whether the caller has to make a secret.
     pub(super) fn wants_new_secret(&self) -> bool {
         self.one_by_one.new_secret
@@ -134,6 +139,7 @@ impl Members {
             }
             None => {
                 let kind = self.one_by_one.kind()?;
+                self.one_by_one.check(kind, &format!("a target of the kind `{}`", kind.name()))?;
                 self.one_by_one.change(TargetBody::of_kind(kind), new_secret)
             }
         }
@@ -145,6 +151,8 @@ impl Members {
     /// There is no option, or the settings are not valid.
     pub(super) fn changed(self, now: TargetBody, new_secret: Option<&str>) -> Result<TargetBody> {
         let before = now.clone();
+        let whose = format!("the queue has a target of the kind `{}`, which", now.kind.name());
+        self.one_by_one.check(now.kind, &whose).context("a new target needs --url or --connection")?;
         let target = self.one_by_one.change(now, new_secret)?;
         if target == before {
             bail!("this changes nothing; name a setting, or --url, --connection or --file for a new target");
@@ -153,7 +161,57 @@ impl Members {
     }
 }
 
+/// An option that names a place.
+struct Place {
+    option: &'static str,
+    kinds: &'static [TargetKind],
+    is_given: bool,
+}
+
+/// Returns the options that only a target of this kind takes, in words.
+pub(super) fn options_of(kind: TargetKind) -> &'static str {
+    match kind {
+        TargetKind::Webhook => "--url, --method, --sign-with, --new-secret and --bearer",
+        TargetKind::Kafka => "--topic",
+        TargetKind::Amqp => "--exchange and --routing-key",
+        TargetKind::Nats => "--subject and --stream",
+        TargetKind::Redis => "--stream or --list",
+        TargetKind::Beanstalk => "--tube",
+    }
+}
+
 impl OneByOne {
+    /// All options that name a place in a broker.
+    fn places(&self) -> [Place; 7] {
+        use TargetKind::{Amqp, Beanstalk, Kafka, Nats, Redis};
+
+        let place =
+            |option, kinds, given: &Option<String>| Place { option, kinds, is_given: given.is_some() };
+        [
+            place("--topic", &[Kafka], &self.topic),
+            place("--exchange", &[Amqp], &self.exchange),
+            place("--routing-key", &[Amqp], &self.routing_key),
+            place("--subject", &[Nats], &self.subject),
+            place("--stream", &[Nats, Redis], &self.stream),
+            place("--list", &[Redis], &self.list),
+            place("--tube", &[Beanstalk], &self.tube),
+        ]
+    }
+
+    /// Checks that the places go with the kind. `whose`: the target in words.
+    ///
+    /// # Errors
+    /// An option is for other kinds.
+    fn check(&self, kind: TargetKind, whose: &str) -> Result<()> {
+        let Some(Place { option, kinds, .. }) =
+            self.places().into_iter().find(|place| place.is_given && !place.kinds.contains(&kind))
+        else {
+            return Ok(());
+        };
+        let kinds: Vec<_> = kinds.iter().map(|kind| format!("`{}`", kind.name())).collect();
+        bail!("{option} is for {}; {whose} takes {}", kinds.join(" and "), options_of(kind))
+    }
+
     fn kind(&self) -> Result<TargetKind> {
         if self.url.is_some() {
             return Ok(TargetKind::Webhook);
@@ -276,9 +334,19 @@ mod tests {
     fn mistakes_are_told_before_the_call() {
         for (text, part) in [
             ("--connection m", "--exchange (RabbitMQ)"),
-            ("--connection m --topic a --tube b", "`tube`"),
+            (
+                "--connection m --topic a --tube b",
+                "--tube is for `beanstalk`; a target of the kind `kafka` takes --topic",
+            ),
+            (
+                "--connection m --list a --subject b",
+                "--list is for `redis`; a target of the kind `nats` takes --subject and --stream",
+            ),
             ("--connection m --topic a --sign-with b", "`signing`"),
-            ("--url https://a.example --stream x", "`stream`"),
+            (
+                "--url https://a.example --stream x",
+                "--stream is for `nats` and `redis`; a target of the kind `webhook` takes --url, --method",
+            ),
             ("--url https://a.example --connection m", "cannot be used with"),
             ("--url https://a.example --file x", "cannot be used with"),
             ("--new-secret --file x", "cannot be used with"),
@@ -308,6 +376,12 @@ mod tests {
         assert_eq!(changed, now.replace(r#""timeout":"20s""#, r#""timeout":"20s","concurrency":3"#));
         let changed = change("--new-secret", Some("whsec_AAAA")).expect("a change");
         assert!(changed.contains(r#""signing":[{"secret":"whsec_AAAA"}]"#), "{changed}");
+        let other = format!("{:#}", change("--stream due", None).expect_err("another kind"));
+        let told = "--stream is for `nats` and `redis`; the queue has a target of the kind `webhook`, which takes --url, --method";
+        assert!(
+            other.starts_with("a new target needs --url or --connection: ") && other.contains(told),
+            "{other}"
+        );
         let nothing = change("--timeout 20s", None).expect_err("nothing changes").to_string();
         assert!(nothing.contains("changes nothing"), "{nothing}");
     }

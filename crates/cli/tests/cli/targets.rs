@@ -459,11 +459,27 @@ fn a_broker_that_is_down_is_named_and_gets_the_tasks_when_it_is_back() {
     let shop = Shop::new(&["--config", file.to_str().expect("UTF-8")]);
     let unused = shop.run(&["targets", "-o", "table"]);
     has(&unused.out, &["CONNECTION KIND STATE SINCE REASON b1 beanstalk unused"]);
+    for (words, told) in [
+        (
+            &["--tube", "due"][..],
+            "--tube is a setting of a target in a broker, and the queue `orders` has no target; add --connection NAME",
+        ),
+        (
+            &["--connection", "b1", "--topic", "due"],
+            "the connection `b1` is of the kind `beanstalk`, which takes --tube; the options are those of the kind `kafka` (--topic)",
+        ),
+    ] {
+        let refused = shop.run(&[&["target", "set", "orders"][..], words].concat());
+        assert!(refused.code == 1 && refused.err.contains(told), "{}", refused.err);
+    }
     let set = shop.run(&["target", "set", "orders", "--connection", "b1", "--tube", "due"]);
     assert_eq!(set.code, 0, "{}", set.err);
     assert_eq!(shop.run(&["put", "orders", "order:1", "--payload", "{\"order\":1}"]).code, 0);
     let down = shop.until(&["targets", "-o", "table"], "down");
     has(&down.out, &["orders beanstalk b1: due", "b1 beanstalk down 20"]);
+    let other = shop.run(&["target", "set", "orders", "--stream", "due"]);
+    let told = "--stream is for `nats` and `redis`; the queue has a target of the kind `beanstalk`, which takes --tube";
+    assert!(other.code == 1 && other.err.contains(told), "{}", other.err);
     let tested = shop.run(&["target", "test", "orders"]);
     assert_eq!((tested.code, member(&tested.out, "outcome")), (1, "given_back"), "{}", tested.err);
     assert!(shop.run(&["queues", "show", "orders"]).out.contains("\"ready\":1"), "the task waits");

@@ -145,10 +145,21 @@ fn broker(outside: &Outside, target: &TargetBody) -> Result<Arc<dyn Sink>, NotMa
         return Err(BadRequest::member("connection", what, format!("known are: {known}")).into());
     };
     if *kind != target.kind {
-        let what = format!("`{name}` is a connection of the kind `{}`", kind.name());
-        return Err(
-            BadRequest::member("connection", what, "name another connection, or write this kind").into()
-        );
+        let (is, wanted) = (kind.name(), target.kind.name());
+        let what =
+            format!("`{name}` is a connection of the kind `{is}`, and the target has the kind `{wanted}`");
+        let fitting = outside.brokers.iter().filter(|(_, named)| named.kind == target.kind);
+        let fitting: Vec<_> = fitting.map(|(name, _)| format!("`{name}`")).collect();
+        let hint = match &fitting[..] {
+            [] => format!(
+                "write the kind `{is}` with its members; there is no connection of the kind `{wanted}`"
+            ),
+            some => format!(
+                "write the kind `{is}` with its members, or name a connection of the kind `{wanted}`: {}",
+                some.join(", ")
+            ),
+        };
+        return Err(BadRequest::member("connection", what, hint).into());
     }
     let broker = broker.as_ref().ok_or(NotMade::Unsupported(*kind))?;
     Ok(broker.sink(target, Duration::from_millis(plan(target).timeout_ms))?)
