@@ -253,9 +253,13 @@ async fn a_payload_that_is_too_large_is_dead_at_once_and_others_arrive() {
 async fn with_wait_a_message_is_delivered_when_a_replica_has_it() {
     let Some(redis) = Redis::start(&["--repl-diskless-sync-delay", "0"]) else { return };
     let pushed = Pushed::start(redis.sink(stream(1, Duration::from_secs(2))));
-    pushed.put_many(0..10);
-    pushed.until("given back", |pushed| pushed.count("given_back") >= 10).await;
-    assert_eq!(pushed.last_reason(), "0 of 1 replicas have confirmed the entry");
+    pushed.put("order:0");
+    pushed.until("open", |pushed| pushed.view().state == TargetState::Open).await;
+    assert_eq!(pushed.count("given_back"), 1, "the first attempt opens the breaker");
+    pushed.put_many(1..10);
+    pushed.until("tried again", |pushed| pushed.count("given_back") >= 2).await;
+    let reason = "0 of 1 replicas confirmed within 500ms; connect replicas to the server, or lower `wait` of the target";
+    assert_eq!(pushed.last_reason(), reason);
     assert_eq!(pushed.count("acked"), 0);
     let port = redis.broker.address().rsplit_once(':').expect("a port").1.to_owned();
     let Some(replica) = Redis::start(&["--replicaof", "127.0.0.1", &port]) else { return };

@@ -19,7 +19,7 @@ use crate::sink::{Attempt, Sink};
 ///
 /// With `wait`, that many replicas must have the entry, too. If fewer have it in a quarter of the time-out, the attempt is a failure of the
 /// target: missing replicas are no fault of a task. The entry stays where it is, and the task is sent again later, so a second copy with the
-/// same id follows.
+/// same id follows. The breaker opens with the first such attempt, so that there are few copies.
 pub struct RedisSink {
     link: Arc<Link<RedisConnection>>,
     plan: RedisPlan,
@@ -61,10 +61,14 @@ impl RedisSink {
         if wanted == 0 {
             return Ok(Outcome::Delivered);
         }
-        let replicas = live.replicas.wait(&mut commands, wanted, self.plan.timeout / 4).await?;
+        let time = self.plan.timeout / 4;
+        let replicas = live.replicas.wait(&mut commands, wanted, time).await?;
         if replicas < wanted {
-            let reason = format!("{replicas} of {wanted} replicas have confirmed the entry");
-            return Ok(Outcome::target_failed(reason));
+            let reason = format!(
+                "{replicas} of {wanted} replicas confirmed within {time:?}; connect replicas to the server, or lower `wait` of the target"
+            );
+            // No other entry would be confirmed either, and each that is tried stays as a copy. So the breaker opens at once.
+            return Ok(Outcome::TargetFailed { reason: reason.into(), open_ms: Some(0) });
         }
         Ok(Outcome::Delivered)
     }
