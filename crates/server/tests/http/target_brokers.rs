@@ -93,7 +93,11 @@ fn a_named_connection_carries_tasks_to_a_broker_and_an_outage_uses_up_no_attempt
         served.call("PUT", target, &target_body.to_string()).assert_problem(400, "bad-request", what);
     };
     refuse(json!({ "kind": "redis", "connection": "none", "stream": "due" }), "known are: `main`, `other`");
-    refuse(json!({ "kind": "redis", "connection": "other", "stream": "due" }), "of the kind `kafka`");
+    let other = json!({ "kind": "redis", "connection": "other", "stream": "due" });
+    refuse(other.clone(), "`other` is a connection of the kind `kafka`, and the target has the kind `redis`");
+    refuse(other, "or name a connection of the kind `redis`: `main`");
+    let absent = json!({ "kind": "beanstalk", "connection": "main", "tube": "due" });
+    refuse(absent, "there is no connection of the kind `beanstalk`");
     refuse(
         json!({ "kind": "redis", "connection": "main", "stream": "due", "body": "cloudevents" }),
         "does not go with",
