@@ -188,7 +188,6 @@ async fn make_topic(broker: &Broker) {
 
 /// RabbitMQ takes seconds to start. So it is killed at each third phase only, unless `TICKWHEEL_ALL_PHASES` is set.
 #[tokio::test(flavor = "multi_thread")]
-#[expect(clippy::print_stderr, reason = "the counts are for the reader of the test")]
 async fn rabbitmq() {
     let Some(broker) = rabbit::Broker::start() else { return };
     let step = if std::env::var_os("TICKWHEEL_ALL_PHASES").is_some() { 1 } else { 3 };
