@@ -65,6 +65,12 @@ impl Connection {
         // Nothing has read the socket since the last request. The yield lets the runtime ask the system which sockets are ready. Without
         // it, a runtime that runs only during a call would not notice that the server has closed the connection.
         tokio::task::yield_now().await;
+        self.seems_open().await
+    }
+
+    /// Whether a request may be sent, as far as the runtime knows: as [`is_open`](Self::is_open), but a connection that the server has just
+    /// closed may count as open. Use it shortly after an answer.
+    pub async fn seems_open(&mut self) -> bool {
         self.drive(ready(())).await;
         !self.ended && self.requests.is_ready()
     }

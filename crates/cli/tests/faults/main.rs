@@ -15,10 +15,13 @@ mod memory;
 mod mount;
 mod needs;
 mod payload;
+#[path = "../../../push/tests/kit/phases.rs"]
+mod phases;
 mod powercut;
 mod push;
 mod push_order;
 mod push_outage;
+mod push_phases;
 mod random;
 mod readback;
 mod receiver;

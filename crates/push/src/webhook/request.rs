@@ -18,6 +18,12 @@ use crate::text::rfc3339;
 /// The product that requests name.
 const AGENT: &str = concat!("tickwheel/", env!("CARGO_PKG_VERSION"));
 
+// A name that is known at compile time is not copied.
+const WEBHOOK_ID: HeaderName = HeaderName::from_static("webhook-id");
+const WEBHOOK_TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");
+const WEBHOOK_SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
 /// The form in which a webhook gets a task.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub enum BodyForm {
@@ -151,14 +157,15 @@ impl RequestPlan {
             .header(HOST, self.url.authority())
             .header(USER_AGENT, AGENT)
             .header(CONTENT_TYPE, content_type)
-            .header("webhook-id", &id)
-            .header("idempotency-key", &id)
-            .header("webhook-timestamp", at_s);
-        request =
-            message.facts().into_iter().fold(request, |request, (name, value)| request.header(name, value));
+            .header(WEBHOOK_ID, &id)
+            .header(IDEMPOTENCY_KEY, &id)
+            .header(WEBHOOK_TIMESTAMP, at_s);
+        for (name, value) in message.facts() {
+            request = request.header(HeaderName::from_static(name), value);
+        }
         let signatures = sign::header(keys, &id, at_s, &body);
         if !signatures.is_empty() {
-            request = request.header("webhook-signature", signatures);
+            request = request.header(WEBHOOK_SIGNATURE, signatures);
         }
         if let Some(value) = &self.authorization {
             request = request.header(AUTHORIZATION, value);

@@ -26,6 +26,9 @@ const REPORTED_BYTES: usize = 256;
 const BODY_TIMEOUT: Duration = Duration::from_secs(2);
 /// A connection without a request is kept for at most this time. Many receivers close theirs after a minute.
 const IDLE_MAX: Duration = Duration::from_secs(30);
+/// Within this time after an answer, the runtime is not asked anew whether the receiver has closed the connection. A request on a closed one
+/// is sent again over another connection.
+const FRESH: Duration = Duration::from_millis(10);
 /// A connection is used for at most this time, so that a change of the receiver's address has an effect.
 const AGE_MAX: Duration = Duration::from_secs(5 * 60);
 /// The time in which an empty connection shows whether the target closes all connections.
@@ -157,8 +160,16 @@ impl Webhook {
     async fn take(&self) -> Option<Idle> {
         loop {
             let mut idle = self.idle().pop()?;
-            let is_young = idle.born.elapsed() < AGE_MAX && idle.since.elapsed() < IDLE_MAX;
-            if is_young && idle.connection.is_open().await {
+            let idle_time = idle.since.elapsed();
+            if idle.born.elapsed() >= AGE_MAX || idle_time >= IDLE_MAX {
+                continue;
+            }
+            let is_open = if idle_time < FRESH {
+                idle.connection.seems_open().await
+            } else {
+                idle.connection.is_open().await
+            };
+            if is_open {
                 return Some(idle);
             }
         }
