@@ -11,6 +11,8 @@ impl Push {
     /// queue has anything to do, the clock stands still until no message is under way to a target. So no lease of a target ends because the
     /// clock jumped over its end, and messages arrive in the order of their due times.
     ///
+    /// Each instant at which a target has sent something costs three commits, each other one costs one. Without targets, the whole move costs one.
+    ///
     /// An attempt takes at most the time-out of its target, in real time. A message that waits for an open breaker does not hold the clock:
     /// the breaker follows real time.
     ///
@@ -25,24 +27,34 @@ impl Push {
         if self.ask_all().is_empty() {
             return queue.advance(by).await;
         }
-        // The answer comes when no call is under way in the queue. By then each runner has the tasks that were leased for it.
-        let start = queue.advance(Duration::ZERO).await?;
-        let goal = start.saturating_plus_ms(u64::try_from(by.as_millis()).unwrap_or(u64::MAX));
+        let mut now = queue.advance(Duration::ZERO).await?;
+        let goal = now.saturating_plus_ms(u64::try_from(by.as_millis()).unwrap_or(u64::MAX));
+        let mut begun = Vec::new();
         loop {
-            self.settled().await;
-            let now = queue.advance_to_wake(goal).await?;
+            // Each move of the clock is answered when no call is under way in the queue. By then each runner has the tasks that were leased for
+            // it. An end of a message may let the next one be leased, so the targets are asked until none has begun a message.
+            loop {
+                let now_begun = self.begun().await;
+                if now_begun == begun {
+                    break;
+                }
+                begun = now_begun;
+                queue.advance(Duration::ZERO).await?;
+            }
             if now >= goal {
-                self.settled().await;
                 return Ok(now);
             }
+            now = queue.advance_to_wake(goal).await?;
         }
     }
 
-    /// Waits until each target has had nothing under way for a moment.
-    async fn settled(&self) {
+    /// Waits until each target has nothing under way, and returns the number of messages that each has begun.
+    async fn begun(&self) -> Vec<u64> {
+        let mut begun = Vec::new();
         for answer in self.ask_all() {
-            // A runner answers by dropping its side. One that has ended has nothing under way.
-            let _ = answer.await;
+            // A runner that has ended has nothing under way, and begins nothing.
+            begun.push(answer.await.unwrap_or(u64::MAX));
         }
+        begun
     }
 }

@@ -73,8 +73,8 @@ struct Shared {
 /// A target that runs.
 struct Running {
     wish: watch::Sender<Wish>,
-    /// Takes the senders that the runner drops as soon as nothing is under way.
-    asks: mpsc::UnboundedSender<oneshot::Sender<()>>,
+    /// Takes the senders over which the runner answers as soon as nothing is under way.
+    asks: mpsc::UnboundedSender<oneshot::Sender<u64>>,
     shown: Arc<Shown>,
     runner: JoinHandle<()>,
 }
@@ -248,8 +248,8 @@ impl Push {
         }
     }
 
-    /// Asks each target whether it has anything under way. An answer is an error of its receiver, and comes when nothing is under way.
-    pub(crate) fn ask_all(&self) -> Vec<oneshot::Receiver<()>> {
+    /// Asks each target for the number of messages that it has begun. An answer comes when nothing is under way.
+    pub(crate) fn ask_all(&self) -> Vec<oneshot::Receiver<u64>> {
         let ask = |running: &Running| {
             let (asker, answer) = oneshot::channel();
             // A runner that has ended drops the asker with the channel.

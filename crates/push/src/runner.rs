@@ -43,8 +43,8 @@ pub(crate) enum Wish {
 /// The channels over which a runner is spoken to from outside.
 pub(crate) struct FromOutside {
     pub(crate) wishes: watch::Receiver<Wish>,
-    /// Each sender is dropped as soon as nothing is under way.
-    pub(crate) asks: mpsc::UnboundedReceiver<oneshot::Sender<()>>,
+    /// Each gets the number of messages that were begun, as soon as nothing is under way.
+    pub(crate) asks: mpsc::UnboundedReceiver<oneshot::Sender<u64>>,
 }
 
 /// The I/O around one dispatcher.
@@ -56,9 +56,11 @@ pub(crate) struct Runner {
     timeout: Duration,
     shown: Arc<Shown>,
     wishes: watch::Receiver<Wish>,
-    asks: mpsc::UnboundedReceiver<oneshot::Sender<()>>,
-    /// Dropped as soon as nothing is under way.
-    askers: Vec<oneshot::Sender<()>>,
+    asks: mpsc::UnboundedReceiver<oneshot::Sender<u64>>,
+    /// Questions that wait until nothing is under way.
+    askers: Vec<oneshot::Sender<u64>>,
+    /// The number of messages that were begun.
+    begun_total: u64,
     began: Instant,
     lease: Option<LeaseCall>,
     sends: JoinSet<(Report, Sent)>,
@@ -95,7 +97,7 @@ enum Event {
     Extended(SendNo, TokenAnswer),
     Settled(Vec<Token>),
     Wish(Wish),
-    Asked(oneshot::Sender<()>),
+    Asked(oneshot::Sender<u64>),
     Time,
 }
 
@@ -119,6 +121,7 @@ impl Runner {
             wishes,
             asks,
             askers: Vec::new(),
+            begun_total: 0,
             began: Instant::now(),
             lease: None,
             sends: JoinSet::new(),
@@ -146,7 +149,7 @@ impl Runner {
             let effects = match event {
                 Event::Leased(Ok(tasks)) => self.dispatcher.leased(now_ms, tasks),
                 Event::Leased(Err(Unavailable::Closed)) => break,
-                Event::Leased(Err(_)) => self.dispatcher.leased(now_ms, Vec::new()),
+                Event::Leased(Err(_)) => self.dispatcher.lease_refused(now_ms),
                 Event::Sent(ended) => self.sent(now_ms, ended),
                 Event::Extended(no, answer) => self.dispatcher.extended(now_ms, no, answer),
                 Event::Settled(tokens) => self.dispatcher.settled(now_ms, &tokens),
@@ -176,7 +179,10 @@ impl Runner {
             }
             self.show();
             if self.dispatcher.is_settled() && self.calls.is_empty() {
-                self.askers.clear();
+                for asker in self.askers.drain(..) {
+                    // A caller that has gone needs no answer.
+                    let _ = asker.send(self.begun_total);
+                }
             }
         }
     }
@@ -255,6 +261,7 @@ impl Runner {
         let (sent_at, instance) = (self.queue.now(), self.queue.instance());
         let message = Message { leased, attempt, is_last, sent_at, instance };
         let sink = Arc::clone(&self.sink);
+        self.begun_total += 1;
         let begun = Instant::now();
         let handle = self.sends.spawn(async move {
             let report = sink.send(&message).await;

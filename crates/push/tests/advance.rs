@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tickwheel_push::dispatch::Plan;
+use tickwheel_push::dispatch::{Order, Plan};
 use tickwheel_push::{Attempt, Message, Outcome, Push, Sink, Target};
 use tickwheel_queue::{
     AdvanceError, ChangeQueue, Due, Key, ListQueues, Put, Queue, QueueChange, QueueName, QueueSettings, Rate,
@@ -44,18 +44,17 @@ struct World {
     start: Timestamp,
 }
 
-fn world(fails: u32) -> World {
-    let queue = Queue::options().virtual_clock().open_memory().expect("a queue");
-    let name = QueueName::new("close").expect("a name");
-    let sink = Arc::new(Slow { queue: queue.clone(), confirmed: Mutex::default(), fails });
-    let (push, _) = Push::new(&queue);
-    let plan = Plan { concurrency: 2, ..Plan::default() };
-    push.set(&name, Target { plan, ..Target::new(Arc::clone(&sink) as Arc<dyn Sink>) });
-    let start = queue.now();
-    World { queue, name, push, sink, start }
-}
-
 impl World {
+    fn new(fails: u32, plan: Plan) -> Self {
+        let queue = Queue::options().virtual_clock().open_memory().expect("a queue");
+        let name = QueueName::new("close").expect("a name");
+        let sink = Arc::new(Slow { queue: queue.clone(), confirmed: Mutex::default(), fails });
+        let (push, _) = Push::new(&queue);
+        push.set(&name, Target { plan, ..Target::new(Arc::clone(&sink) as Arc<dyn Sink>) });
+        let start = queue.now();
+        Self { queue, name, push, sink, start }
+    }
+
     fn put(&self, key: &str, after_ms: u64) {
         let put = Put::new(&self.name, Key::new(key).expect("a key"));
         self.queue.put(Put { due: Due::After { ms: after_ms }, ..put }).wait().expect("a put");
@@ -70,7 +69,7 @@ impl World {
 
 #[tokio::test]
 async fn the_clock_waits_at_each_instant_until_its_messages_are_settled() {
-    let world = world(0);
+    let world = World::new(0, Plan { concurrency: 2, ..Plan::default() });
     for (key, hours) in [("b", 100), ("a", 1), ("c", 350), ("now", 0)] {
         world.put(key, hours * 3_600_000);
     }
@@ -84,7 +83,7 @@ async fn the_clock_waits_at_each_instant_until_its_messages_are_settled() {
 
 #[tokio::test]
 async fn it_waits_for_the_tasks_that_a_rate_or_a_retry_holds_back() {
-    let world = world(1);
+    let world = World::new(1, Plan { concurrency: 2, ..Plan::default() });
     let rate = Some(Rate { tasks: 1, per_ms: 1_000, burst: 1 });
     let change = QueueChange::Settings(QueueSettings { rate, ..QueueSettings::default() });
     world.queue.change_queue(ChangeQueue { queue: world.name.clone(), change }).wait().expect("settings");
@@ -93,6 +92,21 @@ async fn it_waits_for_the_tasks_that_a_rate_or_a_retry_holds_back() {
     let mut keys: Vec<String> = world.confirmed().into_iter().map(|(key, _)| key).collect();
     keys.sort_unstable();
     assert_eq!(keys, ["a", "b", "c"], "each is confirmed once");
+}
+
+/// The end of each message lets the next one be leased, at the same instant.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backlog_of_one_instant_is_sent_at_this_instant() {
+    for order in [Order::None, Order::Queue, Order::Group] {
+        for _ in 0..20 {
+            let world = World::new(0, Plan { concurrency: 1, order, ..Plan::default() });
+            ["a", "b", "c", "d", "e"].iter().for_each(|key| world.put(key, DAY_MS));
+            world.put("last", 11 * DAY_MS);
+            world.push.advance(Duration::from_millis(10 * DAY_MS)).await.expect("virtual");
+            let expected = ["a", "b", "c", "d", "e"].map(|key| (key.to_owned(), DAY_MS));
+            assert_eq!(world.confirmed(), expected, "{order:?}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -131,7 +131,7 @@ impl Breaker {
         }
     }
 
-    /// Takes in that there has been nothing to send for a while. If the last message to a half-open breaker was confirmed, the breaker closes:
+    /// Takes in that a lease call got no task in its time: nothing is ready, or the queue is paused or at a limit. If the last message to a half-open breaker was confirmed, the breaker closes:
     /// the target is shown as one that works, and it is still tried with one message first.
     pub fn quiet(&mut self) {
         if matches!(self.state, State::HalfOpen { .. }) {

@@ -251,7 +251,13 @@ impl Dispatcher {
         effects
     }
 
-    /// Takes in the answer to the lease call. A call that failed has leased nothing.
+    /// Takes in that the queue refused the lease call.
+    pub fn lease_refused(&mut self, now_ms: u64) -> Vec<Effect> {
+        self.is_leasing = false;
+        self.pass_time(now_ms)
+    }
+
+    /// Takes in the answer to the lease call.
     pub fn leased(&mut self, now_ms: u64, tasks: Vec<Leased>) -> Vec<Effect> {
         self.is_leasing = false;
         let mut effects = Vec::new();
