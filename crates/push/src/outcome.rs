@@ -27,7 +27,8 @@ pub enum Outcome {
     TargetFailed {
         /// The reason, for operators.
         reason: Arc<str>,
-        /// The time for which the target asked for silence (ms). The breaker opens at once, for this time.
+        /// The breaker opens at once, for at least this time (ms): the target asked for silence, or is known to be down. With 0 it opens for
+        /// the time of its plan. `None`: the failure is one of several in a row.
         open_ms: Option<u64>,
     },
     /// The target will never take this task. The task is dead at once.

@@ -66,7 +66,7 @@ impl AmqpSink {
             return Err(blocked());
         }
         let publication = self.publication(message, &connection)?;
-        let sent = self.confirms.send(&connection);
+        let sent = self.confirms.send(&connection, message.leased.id);
         let Ok(confirmed) = timeout_at(deadline, publisher.publish(publication)).await else {
             return Err(match connection.status() {
                 status if status.blocked() => blocked(),

@@ -39,7 +39,7 @@ impl BeanstalkSink {
             Err(outcome) => return outcome,
         };
         let answer = async { live.pipeline.put(job).await.ok_or(LOST) };
-        match self.confirms.send(&live).answer(self.plan.timeout, answer).await {
+        match self.confirms.send(&live, message.leased.id).answer(self.plan.timeout, answer).await {
             Ok(Ok(outcome)) | Err(outcome) => outcome,
             Ok(Err(lost)) => Outcome::target_failed(lost),
         }

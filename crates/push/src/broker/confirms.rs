@@ -16,7 +16,19 @@ use crate::outcome::Outcome;
 /// confirm is, see [`Sent::silence`]. Other targets on the same connection do not count: their queue or stream may work while this one does not.
 pub(crate) struct Confirms<L> {
     last: Mutex<Last<L>>,
+    silent: Mutex<Silent>,
 }
+
+/// The task whose message got no answer last, and how often in a row.
+#[derive(Default)]
+struct Silent {
+    id: u64,
+    times: u32,
+}
+
+/// A task counts an attempt after this number of times without an answer in a row. While the breaker lets one message through at a time, it is
+/// always that of the same task, and no later one could be confirmed.
+const SILENT_TIMES_MAX: u32 = 10;
 
 /// The connection on which the last message was sent, and the numbers of its messages.
 struct Last<L> {
@@ -34,6 +46,9 @@ struct Numbers {
 
 /// A message that is being sent.
 pub(crate) struct Sent<'l, L> {
+    confirms: &'l Confirms<L>,
+    /// The id of the task.
+    id: u64,
     live: &'l Live<L>,
     numbers: Arc<Numbers>,
     number: u64,
@@ -41,13 +56,14 @@ pub(crate) struct Sent<'l, L> {
 
 impl<L> Default for Confirms<L> {
     fn default() -> Self {
-        Self { last: Mutex::new(Last { live: Weak::new(), numbers: Arc::default() }) }
+        let last = Mutex::new(Last { live: Weak::new(), numbers: Arc::default() });
+        Self { last, silent: Mutex::default() }
     }
 }
 
 impl<L> Confirms<L> {
-    /// Begins to send a message on this connection.
-    pub(crate) fn send<'l>(&self, live: &'l Arc<Live<L>>) -> Sent<'l, L> {
+    /// Begins to send the message of the task with this id on this connection.
+    pub(crate) fn send<'l>(&'l self, live: &'l Arc<Live<L>>, id: u64) -> Sent<'l, L> {
         // Each change is one step, so that a panic leaves nothing half done.
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if last.live.as_ptr() != Arc::as_ptr(live) {
@@ -55,7 +71,21 @@ impl<L> Confirms<L> {
         }
         let numbers = Arc::clone(&last.numbers);
         let number = numbers.sent.fetch_add(1, Ordering::Relaxed) + 1;
-        Sent { live, numbers, number }
+        Sent { confirms: self, id, live, numbers, number }
+    }
+
+    /// Counts that the message of a task got no answer. Returns whether that was too often in a row.
+    fn is_silent_too_often(&self, id: u64) -> bool {
+        let mut silent = self.silent.lock().unwrap_or_else(PoisonError::into_inner);
+        if silent.id != id {
+            *silent = Silent { id, times: 0 };
+        }
+        silent.times += 1;
+        let is_over = silent.times >= SILENT_TIMES_MAX;
+        if is_over {
+            *silent = Silent::default();
+        }
+        is_over
     }
 }
 
@@ -85,6 +115,7 @@ impl<L> Sent<'_, L> {
     /// Returns the outcome of a message that got no answer in its time.
     ///
     /// - If a message of the target that was sent later on this connection is confirmed, then the way works. It is a failure of the task.
+    /// - If the message of this task is the tenth of it in a row without an answer, it is a failure of the task.
     /// - Otherwise the way is silent: the broker or the place in it hangs, or the network between swallows packets. It is a failure of the target,
     ///   and the next message opens another connection. The breaker opens at once: the broker may have taken each message that it does not confirm,
     ///   so each one more may arrive twice.
@@ -93,6 +124,9 @@ impl<L> Sent<'_, L> {
             return Outcome::task_failed(reason);
         }
         self.live.leave();
+        if self.confirms.is_silent_too_often(self.id) {
+            return Outcome::task_failed(format!("{reason}, {SILENT_TIMES_MAX} times in a row"));
+        }
         let reason = format!("{reason}, and no later message is confirmed").into();
         Outcome::TargetFailed { reason, open_ms: Some(0) }
     }
@@ -117,28 +151,48 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_silent_connection_is_left_and_no_attempt_counts() {
         let (confirms, live) = (Confirms::default(), Arc::new(Live::new(())));
-        confirmed(confirms.send(&live)).await;
+        confirmed(confirms.send(&live, 1)).await;
         assert!(!live.is_left());
-        assert_eq!(silent(confirms.send(&live)).await, "given_back", "only an earlier message is confirmed");
+        assert_eq!(
+            silent(confirms.send(&live, 1)).await,
+            "given_back",
+            "only an earlier message is confirmed"
+        );
         assert!(live.is_left());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_task_that_is_never_answered_fails_so_that_others_come_before_it() {
+        let confirms = Confirms::default();
+        let connection = || Arc::new(Live::new(()));
+        let mut outcomes = Vec::new();
+        for _ in 0..12 {
+            outcomes.push(silent(confirms.send(&connection(), 7)).await);
+        }
+        let mut expected = ["given_back"; 12];
+        expected[9] = "failed";
+        assert_eq!(outcomes, expected);
+        for id in 0..30 {
+            assert_eq!(silent(confirms.send(&connection(), id % 2)).await, "given_back", "not in a row");
+        }
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_message_that_others_overtake_has_failed() {
         let (confirms, live) = (Confirms::default(), Arc::new(Live::new(())));
-        let first = confirms.send(&live);
-        confirmed(confirms.send(&live)).await;
+        let first = confirms.send(&live, 1);
+        confirmed(confirms.send(&live, 1)).await;
         assert_eq!((silent(first).await, live.is_left()), ("failed", false));
     }
 
     #[tokio::test(start_paused = true)]
     async fn errors_other_targets_and_other_connections_confirm_nothing() {
         let (confirms, live) = (Confirms::default(), Arc::new(Live::new(())));
-        let first = confirms.send(&live);
-        let lost = confirms.send(&live).answer(WITHIN, ready(Err::<(), _>("lost"))).await;
+        let first = confirms.send(&live, 1);
+        let lost = confirms.send(&live, 1).answer(WITHIN, ready(Err::<(), _>("lost"))).await;
         assert_eq!(lost.expect("an answer"), Err("lost"));
-        confirmed(Confirms::default().send(&live)).await;
-        confirmed(confirms.send(&Arc::new(Live::new(())))).await;
+        confirmed(Confirms::default().send(&live, 1)).await;
+        confirmed(confirms.send(&Arc::new(Live::new(())), 1)).await;
         assert_eq!((silent(first).await, live.is_left()), ("given_back", true));
     }
 }

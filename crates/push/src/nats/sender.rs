@@ -39,7 +39,7 @@ impl NatsSink {
             Ok(live) => live,
             Err(outcome) => return outcome,
         };
-        let sent = self.confirms.send(&live);
+        let sent = self.confirms.send(&live, message.leased.id);
         let answered = tokio::select! {
             // An answer that has come counts, also on a connection that is lost by now.
             biased;

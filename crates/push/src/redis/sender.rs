@@ -42,7 +42,12 @@ impl RedisSink {
             Ok(live) => live,
             Err(outcome) => return outcome,
         };
-        match self.confirms.send(&live).answer(self.plan.timeout, self.add(&live, command)).await {
+        match self
+            .confirms
+            .send(&live, message.leased.id)
+            .answer(self.plan.timeout, self.add(&live, command))
+            .await
+        {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(error)) => {
                 if answer::is_replica(&error) {
