@@ -30,10 +30,14 @@ pub(super) fn judge(line: &str) -> Option<Outcome> {
     })
 }
 
-/// Returns the outcome of a message whose answer is no answer to its command. The connection cannot be used any more.
+/// Returns the outcome of a message whose answer is no answer to its command. The connection cannot be used any more. A line in which
+/// beanstalkd refuses a command may have its cause in the task. Any other line is from another program.
 pub(super) fn wrong(line: &str) -> Outcome {
     let shown = in_one_line(line);
-    Outcome::task_failed(format!("the server answered `{shown}`, which is no answer to `put`"))
+    if ["BAD_FORMAT", "EXPECTED_CRLF", "UNKNOWN_COMMAND"].contains(&line) {
+        return Outcome::task_failed(format!("the server answered `{shown}` to `put`"));
+    }
+    Outcome::target_failed(format!("the server answered `{shown}`; no beanstalkd listens at this address"))
 }
 
 #[cfg(test)]
@@ -48,9 +52,14 @@ mod tests {
         assert_eq!(name("JOB_TOO_BIG"), Some("dead"));
         assert_eq!((name("DRAINING"), name("OUT_OF_MEMORY")), (Some("given_back"), Some("given_back")));
         assert_eq!(name("INTERNAL_ERROR"), Some("failed"));
-        for line in ["", "HTTP/1.1 400 Bad Request", "EXPECTED_CRLF", "BAD_FORMAT", "inserted 1"] {
-            assert_eq!(judge(line), None, "{line}");
-            assert_eq!(wrong(line).name(), "failed");
+        for (line, wanted) in [
+            ("", "given_back"),
+            ("HTTP/1.1 400 Bad Request", "given_back"),
+            ("inserted 1", "given_back"),
+            ("EXPECTED_CRLF", "failed"),
+            ("BAD_FORMAT", "failed"),
+        ] {
+            assert_eq!((judge(line), wrong(line).name()), (None, wanted), "{line}");
         }
     }
 }
