@@ -186,8 +186,10 @@ impl Form {
                     "`{key}` is not a list of texts; write each in quotes: {key} = [\"HOST:PORT\"]"
                 )),
                 (Some(text), None) => {
-                    let list: Vec<Value> =
-                        text.split(',').map(|one| Value::from(without_login(one.trim()))).collect();
+                    let list: Vec<Value> = without_login(text)
+                        .split(',')
+                        .map(|one| Value::from(without_login(one.trim())))
+                        .collect();
                     Err(format!("`{key}` is one text and not a list; write {key} = {}", Value::from(list)))
                 }
                 (None, None) => Err(format!("`{key}` is not a list; write {key} = [\"HOST:PORT\"]")),

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, bail};
 use serde::Deserialize;
 use tickwheel_api::TargetKind;
-use tickwheel_push::broker::Endpoint;
+use tickwheel_server::Endpoint;
 use tickwheel_server::{ConnectionPlan, PushPlan, PushTls, Sasl, SecretText};
 
 use crate::faults;
@@ -242,7 +242,8 @@ pub(crate) fn counted(count: usize, noun: &str) -> String {
 /// A member with the place of a secret, and its value.
 type Place<'p, P> = (&'static str, Option<&'p P>);
 
-/// Reads a secret; `None`: it has no place. An error shows no secret, also if the secret itself stands where its place should.
+/// Reads a secret; `None`: it has no place. An error shows no secret that was read, and no variable that cannot be the name of one. It shows
+/// the path of a file, without which it cannot be found.
 fn read(file: &Place<'_, Path>, variable: &Place<'_, str>) -> Result<Option<SecretText>> {
     let (text, place) = match (file, variable) {
         ((member, Some(file)), _) => {

@@ -44,4 +44,5 @@ pub use service::limits::Limits;
 pub use start_error::StartError;
 pub use targets::{ConnectionPlan, KeyUse, PushError, PushPlan, PushTls, Sasl, SecretKeyError, SecretText};
 pub use telemetry::span::{Attribute, Span, SpanKind, SpanSink};
+pub use tickwheel_push::broker::Endpoint;
 pub use tickwheel_push::guard::Place;
