@@ -144,10 +144,13 @@ fn closed(target: &TargetFacts, queue: &QueueView, is_held_up: bool) -> String {
     format!("has {in_flight} of {limit} messages under way (`concurrency`), and the task waits for its turn.")
 }
 
-/// A task that is done, because the target confirmed it; `None`: it was another's work.
+/// A task that is done, if the target has confirmed its key; `None`: it was another's work. The key alone is known of a done task.
 pub(super) fn confirmed(target: &TargetFacts) -> Option<String> {
     let last = target.last_attempt.as_ref().filter(|last| !has_failed(last))?;
     let took = i64::try_from(last.took_ms).unwrap_or(i64::MAX);
     let when = time::format(last.at_ms.saturating_add(took));
-    Some(format!("The task is done: the target of its queue, {}, confirmed it at {when}.", name(target)))
+    Some(format!(
+        "The task is done. The target of its queue, {}, confirmed a task with this key at {when}.",
+        name(target)
+    ))
 }
