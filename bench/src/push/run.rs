@@ -67,7 +67,7 @@ pub(crate) fn run(arguments: &PushArguments) -> anyhow::Result<Report> {
         !programs.is_empty() || ["alone", "lateness", "outage"].into_iter().any(wanted),
         "none of the brokers is installed"
     );
-    let mut report = Report::default();
+    let (mut report, mut failed) = (Report::default(), Vec::new());
     for round in 0..arguments.rounds {
         let mut take = |implementation: &str, workload: &str, n, sample: Sample| {
             for (name, value) in sample.figures {
@@ -76,9 +76,16 @@ pub(crate) fn run(arguments: &PushArguments) -> anyhow::Result<Report> {
         };
         for (kind, program) in &programs {
             let fewer = if *kind == Kind::Webhook { FEWER_WEBHOOKS } else { 1 };
-            let sample = rate::both(*kind, program, &base, Load::new(arguments.messages / fewer), round)
-                .with_context(|| format!("measure {} beside {}", kind.name(), kind.client()))?;
-            take(kind.name(), "push-rate", PAYLOAD_BYTES as u64, sample);
+            match rate::both(*kind, program, &base, Load::new(arguments.messages / fewer), round) {
+                Ok(sample) => take(kind.name(), "push-rate", PAYLOAD_BYTES as u64, sample),
+                // The others are measured all the same.
+                Err(error) => failed.push(format!(
+                    "round {}: {} beside {}: {error:#}",
+                    round + 1,
+                    kind.name(),
+                    kind.client()
+                )),
+            }
         }
         if wanted("alone") {
             take("alone", "push-rate", PAYLOAD_BYTES as u64, rate::alone(Load::new(arguments.messages))?);
@@ -95,5 +102,12 @@ pub(crate) fn run(arguments: &PushArguments) -> anyhow::Result<Report> {
         eprintln!("round {} of {}", round + 1, arguments.rounds);
     }
     eprint!("{}", goals::summary(&Figures::read(&report.csv())?));
+    for failure in &failed {
+        eprintln!("FAILED, and not among the figures: {failure}");
+    }
+    ensure!(
+        failed.len() < programs.len() * arguments.rounds as usize || programs.is_empty(),
+        "each measurement of a broker failed"
+    );
     Ok(report)
 }
