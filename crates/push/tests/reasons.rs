@@ -124,7 +124,8 @@ async fn a_port_of_another_protocol_is_told() {
     assert_begins(reasons(&endpoint, None).await, &endpoint, foreign);
 }
 
-/// Kafka and NATS begin with their own client, and have the sentence without the word in front.
+/// Kafka begins with its own client, and has the sentence without the word in front. NATS waits for a greeting before TLS begins, and these
+/// ports send none; the file `nats.rs` has its test of TLS.
 fn over_tls(words: &str) -> impl Fn(&str) -> String {
     move |kind| match kind {
         "kafka" => words.to_owned(),

@@ -2,8 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, Mutex, MutexGuard, mpsc};
 use std::thread;
 
 /// The side that sent the piece in front of which the proxy stopped.
@@ -22,13 +21,19 @@ pub(crate) struct Phases {
     stops: mpsc::Receiver<From>,
 }
 
+#[derive(Default)]
+struct Count {
+    is_on: bool,
+    /// The number of pieces so far.
+    pieces: usize,
+    is_stopped: bool,
+}
+
 struct Shared {
     server: String,
     stop_at: usize,
-    counts: AtomicBool,
-    /// The number of pieces so far.
-    pieces: AtomicUsize,
-    is_stopped: AtomicBool,
+    /// One lock, so that no piece of the other direction comes between the count and the stop.
+    count: Mutex<Count>,
     streams: Mutex<Vec<TcpStream>>,
     stop: mpsc::Sender<From>,
 }
@@ -43,15 +48,8 @@ impl Phases {
     pub(crate) fn start_on(listener: TcpListener, server: String, stop_at: usize) -> Self {
         let address = listener.local_addr().expect("an address");
         let (stop, stops) = mpsc::channel();
-        let shared = Arc::new(Shared {
-            server,
-            stop_at,
-            counts: AtomicBool::new(false),
-            pieces: AtomicUsize::new(0),
-            is_stopped: AtomicBool::new(false),
-            streams: Mutex::default(),
-            stop,
-        });
+        let shared =
+            Arc::new(Shared { server, stop_at, count: Mutex::default(), streams: Mutex::default(), stop });
         let accepting = Arc::clone(&shared);
         thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
@@ -68,7 +66,7 @@ impl Phases {
 
     /// Begins to count pieces.
     pub(crate) fn count_from_now(&self) {
-        self.shared.counts.store(true, Ordering::SeqCst);
+        self.shared.count().is_on = true;
     }
 
     /// Returns the side whose piece was swallowed; `None`: the talk had fewer pieces until now.
@@ -82,11 +80,15 @@ impl Phases {
             // The other side may have closed it.
             let _ = stream.shutdown(Shutdown::Both);
         }
-        self.shared.is_stopped.store(false, Ordering::SeqCst);
+        self.shared.count().is_stopped = false;
     }
 }
 
 impl Shared {
+    fn count(&self) -> MutexGuard<'_, Count> {
+        self.count.lock().expect("no panic")
+    }
+
     fn connect(self: &Arc<Self>, client: TcpStream) {
         // A server that is down ends the connection of its client.
         let Ok(server) = TcpStream::connect(&self.server) else { return };
@@ -103,13 +105,17 @@ impl Shared {
     fn hand_on(&self, from: From, mut source: TcpStream, mut sink: TcpStream) {
         let mut bytes = [0; 65_536];
         while let Ok(count @ 1..) = source.read(&mut bytes) {
-            let counts = self.counts.load(Ordering::SeqCst);
-            if counts && self.pieces.fetch_add(1, Ordering::SeqCst) == self.stop_at {
-                self.is_stopped.store(true, Ordering::SeqCst);
-                // A test that has ended waits for nothing.
-                let _ = self.stop.send(from);
+            let mut counted = self.count();
+            if counted.is_on {
+                if counted.pieces == self.stop_at {
+                    counted.is_stopped = true;
+                    // A test that has ended waits for nothing.
+                    let _ = self.stop.send(from);
+                }
+                counted.pieces += 1;
             }
-            if self.is_stopped.load(Ordering::SeqCst) || sink.write_all(&bytes[..count]).is_err() {
+            // Written under the lock: a piece with a higher number is written later.
+            if counted.is_stopped || sink.write_all(&bytes[..count]).is_err() {
                 return;
             }
         }

@@ -112,7 +112,9 @@ impl Broker {
             let _ = Command::new("kill").args(["-9", "--", &group]).status();
             let _ = server.wait();
             // The machine of Erlang ends a little later than its wrapper. A second one of its name does not start before that.
+            let killed = Instant::now();
             while TcpStream::connect(("127.0.0.1", self.port)).is_ok() {
+                assert!(killed.elapsed() < Duration::from_secs(30), "port {} is still open", self.port);
                 std::thread::sleep(Duration::from_millis(5));
             }
         }
