@@ -155,7 +155,7 @@ fn a_target_that_is_disabled_says_what_enables_it() {
     let served = start(true);
     served.expect(200, "POST", &format!("{TARGET}/resume"), "");
     let done = format!(
-        "The task is done: the target of its queue, `webhook http://{}/hooks`, confirmed it at 2",
+        "The task is done. The target of its queue, `webhook http://{}/hooks`, confirmed a task with this key at 2",
         receiver.address
     );
     let told = says(&served, "order:2", &[&done]);
