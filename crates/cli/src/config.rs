@@ -137,9 +137,14 @@ impl ConfigFile {
     }
 
     pub(crate) fn parse(text: &str) -> Result<Self> {
-        let table = DeTable::parse(text).map_err(|error| anyhow::anyhow!("{}", error.to_string().trim()))?;
-        let known = settings();
         let line_of = |at: usize| 1 + text[..at].matches('\n').count();
+        let table = DeTable::parse(text).map_err(|error| {
+            // The line itself may have a password, and is not shown.
+            let at = error.span().map_or(0, |span| span.start);
+            let column = 1 + text[..at].chars().rev().take_while(|one| *one != '\n').count();
+            anyhow::anyhow!("TOML parse error at line {}, column {column}: {}", line_of(at), error.message())
+        })?;
+        let known = settings();
         let (mut said, mut faults) = (Vec::new(), Vec::new());
         let mut push_faults = Vec::new();
         for (key, value) in table.get_ref() {
@@ -306,6 +311,18 @@ mod tests {
             let error = refused(text);
             let error = error.strip_prefix("line 1: ").unwrap_or(&error);
             assert!(error.starts_with(what), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_line_that_is_no_toml_is_named_and_not_shown() {
+        for text in [
+            "[push.connections.main]\npassword = \"hunter2",
+            "[push.connections.main]\npassword = hunter2",
+            "[push.connections.main]\naddresses = [\"a:1\"\npassword = \"hunter2\"",
+        ] {
+            let error = refused(text);
+            assert!(error.starts_with("TOML parse error at line ") && !error.contains("hunter2"), "{error}");
         }
     }
 

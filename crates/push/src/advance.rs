@@ -14,7 +14,7 @@ impl Push {
     /// Each instant at which a target has sent something costs three commits, each other one costs one. Without targets, the whole move costs one.
     ///
     /// An attempt takes at most the time-out of its target, in real time. A message that waits for an open breaker does not hold the clock:
-    /// the breaker follows real time.
+    /// the breaker follows real time, and so does the wait for the next attempt in an order.
     ///
     /// Dropping the future ends the move at the instant that it has reached.
     ///

@@ -148,7 +148,7 @@ pub struct TargetView {
     pub kind: &'static str,
     /// The state.
     pub state: TargetState,
-    /// When the target came into this state.
+    /// When the target came into this state. For `open` and `half_open`: when it first opened, since it was last closed.
     pub since: Instant,
     /// When the next message is tried, if the state is open.
     pub next_try: Option<Instant>,
@@ -407,7 +407,11 @@ impl Shown {
         change(&mut state);
         let (after, reason) = state.shown();
         if before != after {
-            state.since = Instant::now();
+            // While a target fails, the probes change its state. The outage began when it first opened.
+            let fails = |state| matches!(state, TargetState::Open | TargetState::HalfOpen);
+            if !(fails(before) && fails(after)) {
+                state.since = Instant::now();
+            }
             // A program that does not read the notices has dropped the receiver.
             let _ = self.notices.send(Notice { queue: self.queue.clone(), state: after, reason });
         }
@@ -428,5 +432,27 @@ impl Shown {
             figures: Arc::clone(&self.figures),
             attempts: Arc::clone(&self.attempts),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_outage_begins_when_the_target_first_opens() {
+        let (notices, _receiver) = mpsc::unbounded_channel();
+        let shown = Shown::new(QueueName::new("q").expect("a name"), "other", Arc::default(), notices, None);
+        let age = |state| {
+            shown.change(|shown| shown.progress.breaker = state);
+            shown.view().since.elapsed().as_secs()
+        };
+        assert_eq!(age(TargetState::Open), 0);
+        for expected in [10, 20, 30] {
+            tokio::time::advance(Duration::from_secs(10)).await;
+            let state = if expected == 20 { TargetState::HalfOpen } else { TargetState::Open };
+            assert_eq!(age(state), expected);
+        }
+        assert_eq!(age(TargetState::Closed), 0);
     }
 }

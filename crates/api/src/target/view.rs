@@ -21,7 +21,7 @@ body! {
         version: u64 = has(count());
         /// The state.
         state: TargetState = has(choice());
-        /// Since when the target is in this state, at the earliest since the start of the server.
+        /// Since when the target is in this state, at the earliest since the start of the server. For `open` and `half_open`: since it first opened.
         since_ms as "since": Option<i64> = may(instant());
         /// When the server sends the next message, if the state is `open`.
         next_try_ms as "next_try": Option<i64> = may(instant());
@@ -90,7 +90,7 @@ body! {
         to: String = has(text(4_096, ""));
         /// The state.
         state: TargetState = has(choice());
-        /// Since when the target is in this state, at the earliest since the start of the server.
+        /// Since when the target is in this state, at the earliest since the start of the server. For `open` and `half_open`: since it first opened.
         since_ms as "since": Option<i64> = may(instant());
         /// When the server sends the next message, if the state is `open`.
         next_try_ms as "next_try": Option<i64> = may(instant());

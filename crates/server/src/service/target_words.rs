@@ -106,11 +106,27 @@ pub(super) fn state(now: Timestamp, target: &TargetFacts, queue: &QueueView, is_
             let remedy = if target.is_usable {
                 format!("Nothing is sent until {resume}.")
             } else {
-                "The server cannot send to it: start it with what it lacks, or set the target anew (`tickwheel target set`).".to_owned()
+                format!(
+                    "The server cannot send to it: start it with what it lacks, or set the target anew with all its options (`tickwheel \
+                     target set {}`).",
+                    argument(&row.queue)
+                )
             };
             format!("{subject} is `disabled`, at least since {since}: {reason}. {remedy}")
         }
     }
+}
+
+/// Where the next attempt of a task goes that waits after a failure.
+pub(super) fn next_attempt(task: &TaskView, target: &TargetFacts) -> String {
+    let queue = argument(&target.row.queue);
+    let key = task.key.as_str();
+    let run = if key.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.:/@".contains(&byte)) {
+        format!("`tickwheel run {queue} {key}`")
+    } else {
+        format!("`tickwheel run {queue}` with its key")
+    };
+    format!("It goes to the target of its queue, {}; {run} sends it now.", name(target))
 }
 
 /// The name of a queue as a shell takes it. Such a name may have `$`, `;` and parentheses, and no quotation mark.

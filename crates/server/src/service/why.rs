@@ -7,8 +7,8 @@ use super::target_words;
 use super::words::{at, length, quoted};
 use crate::targets::TargetFacts;
 
-/// The sentence about a task that a worker has acked.
-const DONE: &str = "The task is done: a worker has acked it.";
+/// The sentence about a task that a worker or a target has acked. The server does not keep which.
+const DONE: &str = "The task is done: it was acked.";
 
 /// Why the task does not run now: what it waits for, or what has become of it. The queue and the target are those of the task.
 pub(crate) fn why(
@@ -101,7 +101,13 @@ fn why_scheduled(
             let reason = failure.reason.as_deref();
             let reason =
                 reason.map(|reason| format!(" with the reason {}", quoted(reason))).unwrap_or_default();
-            format!("Attempt {} failed{reason}, and the task is due again at {due}{left}.", failure.attempt)
+            let to = target
+                .map(|target| format!(" {}", target_words::next_attempt(task, target)))
+                .unwrap_or_default();
+            format!(
+                "Attempt {} failed{reason}, and the task is due again at {due}{left}.{to}",
+                failure.attempt
+            )
         }
         _ if task.extra.step > 0 => format!("The next instant of its timeline is at {due}{left}."),
         _ => format!("The task is due at {due}{left}."),

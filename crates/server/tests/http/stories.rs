@@ -53,7 +53,7 @@ fn the_story_follows_the_task_from_its_put_to_its_end() {
     served.expect(200, "POST", "/v1/queues/close/ack", &ack);
     let told = served.expect(200, "GET", STORY, "");
     assert_eq!((words(&told["events"]), &told["next"]), (vec!["done"], &json!([])));
-    assert_eq!(told["why"], "The task is done: a worker has acked it.");
+    assert_eq!(told["why"], "The task is done: it was acked.");
 }
 
 #[test]

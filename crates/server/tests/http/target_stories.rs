@@ -146,7 +146,7 @@ fn a_target_that_is_disabled_says_what_enables_it() {
         &[
             "is `disabled`, at least since 2",
             "a secret cannot be read: ",
-            "The server cannot send to it: start it with what it lacks, or set the target anew (`tickwheel target set`).",
+            "The server cannot send to it: start it with what it lacks, or set the target anew with all its options (`tickwheel target set close`).",
         ],
     );
     assert!(!why(&told).contains("target resume"), "a resume would be refused: {told}");
