@@ -209,7 +209,12 @@ fn a_failed_attempt_says_its_reason() {
     says(
         &served,
         "order:1",
-        &["Attempt 1 failed with the reason `http 500", "and the task is due again at 2"],
+        &[
+            "Attempt 1 failed with the reason `http 500",
+            "and the task is due again at 2",
+            "It goes to the target of its queue, `webhook http://",
+            "`tickwheel run close order:1` sends it now.",
+        ],
     );
     receiver.answer(&["422 No"]);
     served.expect(200, "POST", "/v1/queues/close/tasks/order:1/run", "");
