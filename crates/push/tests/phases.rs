@@ -55,6 +55,22 @@ async fn kill_at(
     stopped
 }
 
+/// Kills the broker at each phase in turn. Returns the sides whose pieces were lost.
+async fn kill_at_each<S: Sink + 'static>(broker: &mut Broker, sink: impl Fn(Endpoint) -> S) -> Vec<From> {
+    let mut lost = Vec::new();
+    loop {
+        let phases = Phases::start(broker.address(), lost.len());
+        let sink = sink(endpoint(&phases));
+        let kill = async |phases: &Phases| {
+            broker.kill();
+            phases.go_on();
+            broker.start_again();
+        };
+        let Some(from) = kill_at(lost.len(), phases, sink, kill).await else { return lost };
+        lost.push(from);
+    }
+}
+
 fn endpoint(phases: &Phases) -> Endpoint {
     phases.address().parse().expect("an endpoint")
 }
@@ -75,20 +91,12 @@ async fn redis() {
         let durable = ["--appendonly", "yes", "--appendfsync", "always", "--save", ""];
         args.iter().chain(&durable).map(|arg| (*arg).to_owned()).collect()
     });
-    let mut lost = Vec::new();
-    loop {
-        let phases = Phases::start(broker.address(), lost.len());
-        let link = Arc::new(Link::new(RedisConnection::new(vec![endpoint(&phases)])));
+    let lost = kill_at_each(&mut broker, |endpoint| {
         let structure = Structure::Stream { key: "due".to_owned(), maxlen: None };
-        let sink = RedisSink::new(link, RedisPlan::new(structure, None, &[], 0, TIMEOUT).expect("a plan"));
-        let kill = async |phases: &Phases| {
-            broker.kill();
-            phases.go_on();
-            broker.start_again();
-        };
-        let Some(from) = kill_at(lost.len(), phases, sink, kill).await else { break };
-        lost.push(from);
-    }
+        let plan = RedisPlan::new(structure, None, &[], 0, TIMEOUT).expect("a plan");
+        RedisSink::new(Arc::new(Link::new(RedisConnection::new(vec![endpoint]))), plan)
+    })
+    .await;
     report("Redis", &lost, 2);
 }
 
@@ -103,19 +111,11 @@ async fn nats() {
     let (name, subjects) = ("DUE".to_owned(), vec!["due.>".to_owned()]);
     let config = jetstream::stream::Config { name, subjects, ..Default::default() };
     jetstream::new(client).create_stream(config).await.expect("a stream");
-    let mut lost = Vec::new();
-    loop {
-        let phases = Phases::start(broker.address(), lost.len());
-        let link = Arc::new(Link::new(NatsConnection::new(vec![endpoint(&phases)])));
+    let lost = kill_at_each(&mut broker, |endpoint| {
         let plan = NatsPlan::new("due.{queue}", "DUE", ContentForm::Payload, &[], TIMEOUT).expect("a plan");
-        let kill = async |phases: &Phases| {
-            broker.kill();
-            phases.go_on();
-            broker.start_again();
-        };
-        let Some(from) = kill_at(lost.len(), phases, NatsSink::new(link, plan), kill).await else { break };
-        lost.push(from);
-    }
+        NatsSink::new(Arc::new(Link::new(NatsConnection::new(vec![endpoint]))), plan)
+    })
+    .await;
     report("NATS", &lost, 4);
 }
 
@@ -126,19 +126,11 @@ async fn beanstalkd() {
         let (port, directory) = (port.to_string(), directory.to_str().expect("a path of text").to_owned());
         ["-l", "127.0.0.1", "-p", &port, "-b", &directory, "-f", "0"].map(str::to_owned).to_vec()
     });
-    let mut lost = Vec::new();
-    loop {
-        let phases = Phases::start(broker.address(), lost.len());
-        let link = Arc::new(Link::new(BeanstalkConnection { endpoint: endpoint(&phases), tls: None }));
-        let sink = BeanstalkSink::new(link, BeanstalkPlan::new("due", 7, 90, None, TIMEOUT).expect("a plan"));
-        let kill = async |phases: &Phases| {
-            broker.kill();
-            phases.go_on();
-            broker.start_again();
-        };
-        let Some(from) = kill_at(lost.len(), phases, sink, kill).await else { break };
-        lost.push(from);
-    }
+    let lost = kill_at_each(&mut broker, |endpoint| {
+        let plan = BeanstalkPlan::new("due", 7, 90, None, TIMEOUT).expect("a plan");
+        BeanstalkSink::new(Arc::new(Link::new(BeanstalkConnection { endpoint, tls: None })), plan)
+    })
+    .await;
     report("beanstalkd", &lost, 2);
 }
 

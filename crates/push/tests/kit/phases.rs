@@ -5,7 +5,7 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, mpsc};
 use std::thread;
 
-/// The side that sent the piece in front of which the proxy stopped.
+/// A side of the talk: the one that sent the swallowed piece.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum From {
     Client,
