@@ -64,6 +64,12 @@ pub struct LeaseCursor {
 }
 
 impl LeaseCursor {
+    /// Returns the position before all leases of this shard.
+    #[must_use]
+    pub const fn start_of(shard: u32) -> Self {
+        Self { shard, no: LeaseNo(0) }
+    }
+
     /// Returns the lower bound of the lease numbers of this shard that the next page may have. `None`: the list has passed the shard.
     pub(crate) fn behind_in(self, shard: u32) -> Option<Bound<LeaseNo>> {
         match self.shard.cmp(&shard) {

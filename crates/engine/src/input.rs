@@ -115,3 +115,14 @@ pub struct NextWake {
     /// By the monotonic clock (ms): a lease runs out, or a rate admits the next delivery.
     pub mono_ms: Option<u64>,
 }
+
+impl NextWake {
+    /// Returns the earlier instant of both on each clock.
+    #[must_use]
+    pub fn earlier(self, other: Self) -> Self {
+        Self {
+            wall: [self.wall, other.wall].into_iter().flatten().min(),
+            mono_ms: [self.mono_ms, other.mono_ms].into_iter().flatten().min(),
+        }
+    }
+}

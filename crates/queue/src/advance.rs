@@ -1,5 +1,6 @@
 //! Moves a virtual clock from wake to wake.
 
+use std::future::IntoFuture;
 use std::time::Duration;
 
 use tickwheel_engine::{NextWake, Now, Timestamp, Unavailable};
@@ -119,4 +120,38 @@ impl Advance {
     pub(crate) fn closed(self) {
         self.refuse(AdvanceError::Unavailable(Unavailable::Closed));
     }
+}
+
+/// A move of a virtual clock that is under way: `.wait()` for its end, or `.await` it.
+#[must_use = "the clock has moved only when this says so"]
+#[derive(Debug)]
+pub struct Advancing {
+    receiver: oneshot::Receiver<Result<Timestamp, AdvanceError>>,
+}
+
+impl Advancing {
+    pub(crate) fn new(receiver: oneshot::Receiver<Result<Timestamp, AdvanceError>>) -> Self {
+        Self { receiver }
+    }
+
+    /// Blocks the thread until the clock has moved, and returns the new time.
+    ///
+    /// # Errors
+    /// [`AdvanceError`].
+    pub fn wait(self) -> Result<Timestamp, AdvanceError> {
+        self.receiver.recv().unwrap_or_else(|_| Err(gone()))
+    }
+}
+
+impl IntoFuture for Advancing {
+    type Output = Result<Timestamp, AdvanceError>;
+    type IntoFuture = std::pin::Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move { self.receiver.await.unwrap_or_else(|_| Err(gone())) })
+    }
+}
+
+fn gone() -> AdvanceError {
+    AdvanceError::Unavailable(Unavailable::Closed)
 }

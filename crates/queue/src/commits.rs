@@ -21,4 +21,12 @@ impl CommitSeconds {
         self.buckets[COMMIT_BOUNDS_US.partition_point(|&bound| bound < us)] += 1;
         self.sum += took;
     }
+
+    /// Adds the commits of another shard.
+    pub(crate) fn add(&mut self, other: &Self) {
+        for (count, more) in self.buckets.iter_mut().zip(other.buckets) {
+            *count += more;
+        }
+        self.sum += other.sum;
+    }
 }

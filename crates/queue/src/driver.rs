@@ -1,39 +1,31 @@
-//! The shard thread: takes calls and the time in, sends answers out, and decides nothing about tasks.
+//! [`Driver`]: takes calls and the time in for one shard, sends answers out, and decides nothing about tasks.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use tickwheel_engine::{Answer, CallId, Command, Input, QueueName, Unavailable};
+use tickwheel_engine::{Answer, CallId, Command, Engine, Input, NextWake, QueueName, Unavailable};
 use tickwheel_store::QueueStore;
 
-use crate::advance::{Advance, AdvanceError, Next};
 use crate::backup::Pin;
 use crate::health::Shared;
-use crate::message::{Delivered, Message};
+use crate::message::{Delivered, Mailbox, Message};
 use crate::shard::Shard;
 use crate::time::Time;
 use crate::watch::Watch;
 
-/// Before a turn, the thread takes messages until it has this many inputs: enough for a full write batch. Tasks become ready and leases end
-/// in each turn, so a flood of calls delays them by one turn at most.
-const CALLS_PER_TURN: usize = 4_096;
-
-/// The name of the thread that owns the engine. A panic on this thread ends the queue: calls under way are answered with
-/// [`Indeterminate`](Unavailable::Indeterminate), later calls with [`Closed`](Unavailable::Closed). A server should then end its whole
-/// process.
-pub const SHARD_THREAD: &str = "tickwheel-shard";
-
 /// The time between two requests for a shard that this process does not own.
 const ACQUIRE_AGAIN: Duration = Duration::from_millis(500);
+/// The time between two turns of a shard that takes no inputs: it is not owned, or is being acquired, loaded or released.
+const TURN_WITHOUT_INPUTS: Duration = Duration::from_millis(100);
 
+/// Drives one shard. The thread of the shard hands messages over with [`receive`](Self::receive), and calls [`turn`](Self::turn) after them,
+/// and at the latest at the end of [`time_left`](Self::time_left).
 pub(crate) struct Driver<S> {
     shard: Shard<S>,
     time: Arc<Mutex<Time>>,
-    messages: Receiver<Message>,
-    /// Every answer gets a clone of this sender. If the answer reaches no caller, the clone sends the delivered tasks back to this thread.
-    back: Sender<Message>,
+    /// Every answer gets a clone of the shard's mailbox. If the answer reaches no caller, the clone sends the delivered tasks back.
+    back: Mailbox,
     shared: Arc<Shared>,
     /// Calls under way: where their answers go, and for a waiting lease call the instant at which it stops waiting.
     replies: BTreeMap<CallId, (oneshot::Sender<Delivered>, Option<Instant>)>,
@@ -45,24 +37,23 @@ pub(crate) struct Driver<S> {
     uses: BTreeMap<QueueName, u64>,
     /// When the driver last asked for a shard that was lost; `None` again once the shard serves.
     unowned_since: Option<Instant>,
-    advance: Option<Advance>,
     watch: Watch,
     stopping: bool,
+    /// When the next turn has to be, if no message comes before; `None`: at once.
+    turn_at: Option<Instant>,
 }
 
 impl<S: QueueStore> Driver<S> {
     pub(crate) fn new(
         shard: Shard<S>,
         time: Arc<Mutex<Time>>,
-        messages: Receiver<Message>,
-        back: Sender<Message>,
+        back: Mailbox,
         shared: Arc<Shared>,
         watch: Watch,
     ) -> Self {
         Self {
             shard,
             time,
-            messages,
             back,
             shared,
             replies: BTreeMap::new(),
@@ -71,40 +62,67 @@ impl<S: QueueStore> Driver<S> {
             answers: Vec::new(),
             uses: BTreeMap::new(),
             unowned_since: None,
-            advance: None,
             watch,
             stopping: false,
-        }
-    }
-
-    /// Runs the shard until a stop is complete. Called once, on the shard thread.
-    pub(crate) fn run(mut self) {
-        wake_on_time();
-        while !self.is_over() {
-            self.look_after_ownership();
-            if self.shard.is_serving() {
-                self.wait_for_messages();
-            } else {
-                // The shard is not owned, or is being acquired, loaded or released. Calls are refused meanwhile.
-                self.wait_for_store();
-            }
-            self.end_waits();
-            self.look_after_store();
-            self.turn();
-            self.go_on_advancing();
-        }
-        while let Ok(message) = self.messages.try_recv() {
-            self.postpone(message);
+            turn_at: None,
         }
     }
 
     /// Whether the driver has nothing left to do: the shard was released, or it would have to be acquired again although the driver wants
     /// to stop.
-    fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.shard.is_released() || self.stopping && self.shard.is_to_be_acquired()
     }
 
-    fn turn(&mut self) {
+    /// Whether the shard is stopping or has stopped, so that later calls are refused.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping || self.shard.is_released()
+    }
+
+    pub(crate) fn is_serving(&self) -> bool {
+        self.shard.is_serving()
+    }
+
+    /// Whether nothing is under way except waiting calls.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.inputs.is_empty() && self.shard.is_idle()
+    }
+
+    /// Returns when time alone will next change something in the shard.
+    pub(crate) fn next_wake(&self) -> NextWake {
+        self.shard.next_wake()
+    }
+
+    /// Returns how many tasks became ready because their due time came, since the engine's start.
+    pub(crate) fn fired_total(&self) -> u64 {
+        self.shard.engine().map_or(0, Engine::fired_total)
+    }
+
+    /// Returns the time from `now` until the next turn.
+    pub(crate) fn time_left(&self, now: Instant) -> Duration {
+        self.turn_at.map_or(Duration::ZERO, |turn_at| turn_at.saturating_duration_since(now))
+    }
+
+    /// Gives the shard an input in the next turn, which has to be at once.
+    pub(crate) fn push(&mut self, input: Input) {
+        self.inputs.push(input);
+        self.turn_at = None;
+    }
+
+    /// Takes a message. The next turn has to be at once.
+    pub(crate) fn receive(&mut self, message: Message) {
+        if self.shard.is_serving() {
+            self.take(message);
+        } else {
+            self.postpone(message);
+        }
+        self.turn_at = None;
+    }
+
+    /// Gives the shard a turn with the inputs that have come, and sends its answers.
+    pub(crate) fn turn(&mut self) {
+        self.end_waits();
+        self.look_after_store();
         let now = self.lock_time().now();
         loop {
             self.shard.turn(now, &mut self.inputs);
@@ -120,6 +138,23 @@ impl<S: QueueStore> Driver<S> {
         };
         self.shared.update(&self.shard, clock);
         self.watch.tell(&mut self.shard, changes, now.mono_ns, Instant::now());
+        self.look_after_ownership();
+        self.turn_at = Instant::now().checked_add(self.wait());
+    }
+
+    /// Returns how long the shard can wait for a message.
+    fn wait(&self) -> Duration {
+        if !self.inputs.is_empty() {
+            return Duration::ZERO;
+        }
+        if !self.shard.is_serving() {
+            return TURN_WITHOUT_INPUTS;
+        }
+        let wait = self.lock_time().wait(self.shard.next_wake());
+        let now = Instant::now();
+        let wait = wait.min(self.watch.wait(&self.shard, now));
+        let first = self.waits.first();
+        first.map_or(wait, |(until, _)| wait.min(until.saturating_duration_since(now)))
     }
 
     fn send_answers(&mut self) {
@@ -137,7 +172,10 @@ impl<S: QueueStore> Driver<S> {
     /// If the shard was lost: ends all calls, and asks for the shard again. Once the shard serves again: tells the new engine of a stop,
     /// and of the users of the queues.
     fn look_after_ownership(&mut self) {
-        if self.shard.is_to_be_acquired() {
+        if self.is_over() {
+            self.replies.clear();
+            self.waits.clear();
+        } else if self.shard.is_to_be_acquired() {
             let now = Instant::now();
             if self.unowned_since.is_none_or(|since| now >= since + ACQUIRE_AGAIN) {
                 // A caller whose reply channel is dropped learns that the outcome of its call is unknown.
@@ -169,47 +207,19 @@ impl<S: QueueStore> Driver<S> {
         }
     }
 
-    fn wait_for_store(&mut self) {
-        if let Ok(message) = self.messages.recv_timeout(Duration::from_millis(100)) {
-            self.postpone(message);
-        }
-    }
-
-    /// Handles a message that comes while the engine takes no inputs. Refuses calls and moves of the clock. Notes the users of queues
-    /// and a stop. Carries out pins. Ignores other messages.
+    /// Handles a message that comes while the engine takes no inputs. Refuses calls. Notes the users of queues and a stop. Carries out pins.
+    /// Ignores other messages.
     fn postpone(&mut self, message: Message) {
         match message {
             Message::Call { command, reply, .. } => {
-                let is_over = self.stopping || self.shard.is_released();
-                let why = if is_over { Unavailable::Closed } else { Unavailable::Unowned };
+                let why = if self.is_stopping() { Unavailable::Closed } else { Unavailable::Unowned };
                 self.refuse(&command, reply, why);
             }
             Message::Use(queue) => self.begin_use(queue),
             Message::Leave(queue) => self.end_use(&queue),
             Message::Pin(pin) => self.carry_out(pin),
             Message::EndWait(_) | Message::Undelivered(_) | Message::Store => {}
-            Message::Advance(advance) if self.stopping || self.shard.is_released() => advance.closed(),
-            Message::Advance(advance) => advance.refuse(AdvanceError::Unavailable(Unavailable::Unowned)),
             Message::Stop => self.stopping = true,
-        }
-    }
-
-    fn wait_for_messages(&mut self) {
-        let wake = self.shard.next_wake();
-        let wait = self.lock_time().wait(wake);
-        let mut wait = wait.min(self.watch.wait(&self.shard, Instant::now()));
-        if let Some(&(until, _)) = self.waits.first() {
-            wait = wait.min(until.saturating_duration_since(Instant::now()));
-        }
-        if !self.inputs.is_empty() || self.advance_can_go_on() {
-            wait = Duration::ZERO;
-        }
-        let Ok(message) = self.messages.recv_timeout(wait) else { return };
-        self.take(message);
-        while self.inputs.len() < CALLS_PER_TURN
-            && let Ok(message) = self.messages.try_recv()
-        {
-            self.take(message);
         }
     }
 
@@ -237,15 +247,10 @@ impl<S: QueueStore> Driver<S> {
                 self.end_use(&queue);
                 self.inputs.push(Input::Leave { queue });
             }
-            Message::Advance(advance) if self.stopping => advance.closed(),
-            Message::Advance(advance) => self.take_advance(advance),
             Message::Pin(pin) => self.carry_out(pin),
             Message::Store => {}
             Message::Stop => {
                 self.stopping = true;
-                if let Some(advance) = self.advance.take() {
-                    advance.closed();
-                }
                 self.inputs.push(Input::Stop);
             }
         }
@@ -273,16 +278,6 @@ impl<S: QueueStore> Driver<S> {
         }
     }
 
-    fn take_advance(&mut self, advance: Advance) {
-        if !self.lock_time().is_virtual() {
-            advance.refuse(AdvanceError::NotVirtual);
-        } else if self.advance.is_some() {
-            advance.refuse(AdvanceError::Busy);
-        } else {
-            self.advance = Some(advance);
-        }
-    }
-
     /// Ends the waits whose time is over. The time of a wait is real time, even if the queue has a virtual clock.
     fn end_waits(&mut self) {
         if !self.shard.is_serving() {
@@ -297,42 +292,9 @@ impl<S: QueueStore> Driver<S> {
         }
     }
 
-    fn advance_can_go_on(&self) -> bool {
-        self.advance.is_some() && self.shard.is_idle()
-    }
-
-    /// Does the next step of a move of a virtual clock, if the shard is idle: moves the clock to its next wake, lets the engine write the
-    /// time down, or tells the caller that the clock has arrived.
-    fn go_on_advancing(&mut self) {
-        if !self.advance_can_go_on() {
-            return;
-        }
-        let Some(mut advance) = self.advance.take() else { return };
-        let mut time = self.time.lock().expect("no thread panics while it holds the time");
-        let now = time.now();
-        let fired_total = self.shard.engine().map_or(0, |engine| engine.fired_total());
-        match advance.next(now, self.shard.next_wake(), fired_total) {
-            Next::Move(by) => {
-                time.advance(by);
-                self.inputs.push(Input::Wake);
-            }
-            Next::WriteDown => self.inputs.push(Input::NoteTime),
-            Next::Arrived => return advance.answer(Ok(now.wall)),
-        }
-        self.advance = Some(advance);
-    }
-
     fn lock_time(&self) -> std::sync::MutexGuard<'_, Time> {
         self.time.lock().expect("no thread panics while it holds the time")
     }
-}
-
-/// Lets this thread wake on time. By default the kernel may let a thread sleep 50 µs longer than it asked for, to wake several threads at
-/// once. Callers wait for this thread, so it must not sleep longer.
-fn wake_on_time() {
-    // If the system refuses, the thread only wakes up to 50 µs later.
-    #[cfg(target_os = "linux")]
-    let _as_it_was = rustix::thread::set_current_timer_slack(core::num::NonZeroU64::new(1));
 }
 
 impl<S> Drop for Driver<S> {

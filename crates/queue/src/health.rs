@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use tickwheel_engine::ShardStore;
+use tickwheel_engine::{ShardId, ShardStore};
 use tickwheel_store::Durability;
 
 use crate::commits::CommitSeconds;
@@ -32,7 +32,34 @@ pub struct Health {
     pub recovery: Option<Arc<str>>,
 }
 
-/// The state of a queue. The shard thread writes it after each turn, and any thread may read it.
+impl Health {
+    /// Returns the health of a queue with shards of these states. The queue is ready if all shards are.
+    pub(crate) fn of_all(mut shards: impl Iterator<Item = Self>) -> Self {
+        let first = shards.next().expect("a queue has a shard");
+        shards.fold(first, |sum, shard| Self {
+            ready: sum.ready && shard.ready,
+            read_only: joined(sum.read_only, shard.read_only),
+            short_of_room: [sum.short_of_room, shard.short_of_room].into_iter().flatten().min(),
+            clock_steps: sum.clock_steps.max(shard.clock_steps),
+            clock_offset_ms: if sum.clock_offset_ms == 0 {
+                shard.clock_offset_ms
+            } else {
+                sum.clock_offset_ms
+            },
+            recovery: joined(sum.recovery, shard.recovery),
+            ..sum
+        })
+    }
+}
+
+fn joined(one: Option<Arc<str>>, other: Option<Arc<str>>) -> Option<Arc<str>> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(format!("{one}; {other}").into()),
+        (one, other) => one.or(other),
+    }
+}
+
+/// The state of a shard. The shard thread writes it after each turn, and any thread may read it.
 #[derive(Debug)]
 pub(crate) struct Shared {
     state: Mutex<State>,
@@ -40,12 +67,18 @@ pub(crate) struct Shared {
 
 #[derive(Debug)]
 struct State {
+    id: ShardId,
     health: Health,
     commits: CommitSeconds,
 }
 
 impl Shared {
-    pub(crate) fn new(durability: Durability, virtual_clock: bool, recovery: Option<Arc<str>>) -> Self {
+    pub(crate) fn new(
+        id: ShardId,
+        durability: Durability,
+        virtual_clock: bool,
+        recovery: Option<Arc<str>>,
+    ) -> Self {
         let health = Health {
             ready: false,
             read_only: None,
@@ -56,7 +89,7 @@ impl Shared {
             clock_offset_ms: 0,
             recovery,
         };
-        Self { state: Mutex::new(State { health, commits: CommitSeconds::default() }) }
+        Self { state: Mutex::new(State { id, health, commits: CommitSeconds::default() }) }
     }
 
     pub(crate) fn update<S: ShardStore>(&self, shard: &Shard<S>, (clock_steps, clock_offset_ms): (u64, i64)) {
@@ -78,7 +111,14 @@ impl Shared {
     }
 
     pub(crate) fn health(&self) -> Health {
-        self.lock().health.clone()
+        let state = self.lock();
+        let mut health = state.health.clone();
+        if state.id.count() > 1 {
+            for text in [&mut health.read_only, &mut health.recovery].into_iter().flatten() {
+                *text = format!("{}: {text}", state.id).into();
+            }
+        }
+        health
     }
 
     pub(crate) fn commits(&self) -> CommitSeconds {

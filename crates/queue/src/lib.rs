@@ -1,6 +1,6 @@
 //! A durable delay queue inside your process: put tasks under keys, keep them through crashes, lease them when they are due, ack them.
 //!
-//! [`Queue`] is the entry point. Each queue has one thread that owns a [`Shard`]: the engine of `tickwheel-engine` over a store of
+//! [`Queue`] is the entry point. A queue has one [`Shard`] or more, driven by threads of its own: the engine of `tickwheel-engine` over a store of
 //! `tickwheel-store`. With this crate alone, a program can do everything with tasks that the Tickwheel server can do.
 //!
 //! A program that is its own driver, such as a simulator, uses [`Shard`] directly, and supplies the time and the inputs.
@@ -8,10 +8,12 @@
 mod advance;
 pub mod backup;
 mod calendar;
+mod caller;
 mod commits;
 pub mod cron;
 mod driver;
 mod health;
+mod in_use;
 mod message;
 mod notice;
 mod opened;
@@ -19,8 +21,12 @@ mod opening;
 mod options;
 mod pending;
 mod queue;
+mod rounds;
 mod router;
 mod shard;
+mod shard_thread;
+mod shards;
+mod spanning;
 mod stores;
 mod time;
 mod upcoming;
@@ -32,18 +38,19 @@ mod watch;
 #[doc = include_str!("../../../docs/tutorials/embedded.md")]
 struct Embedded;
 
-pub use advance::{AdvanceError, VIRTUAL_END_MS};
+pub use advance::{AdvanceError, Advancing, VIRTUAL_END_MS};
 pub use backup::{BackupError, BackupReport};
 pub use commits::{COMMIT_BOUNDS_US, CommitSeconds};
-pub use driver::SHARD_THREAD;
 pub use health::Health;
+pub use in_use::InUse;
 pub use notice::{ClockChange, Notice};
 pub use opened::Opened;
 pub use options::{OpenError, Options, SLOW_COMMIT_DEFAULT};
 pub use pending::Pending;
-pub use queue::{Advancing, InUse, Queue};
+pub use queue::Queue;
 pub use router::Router;
 pub use shard::Shard;
+pub use shard_thread::SHARD_THREAD;
 pub use upcoming::{Upcoming, instants, upcoming};
 
 pub use tickwheel_engine::{

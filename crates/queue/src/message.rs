@@ -1,4 +1,5 @@
-//! [`Message`]: what other threads send to the shard thread; and [`Delivered`]: an answer whose tasks go back if no caller takes it.
+//! [`Message`]: what other threads send to a shard, through its [`Mailbox`]; and [`Delivered`]: an answer whose tasks go back if no caller
+//! takes it.
 
 use std::sync::mpsc::Sender;
 use std::time::Duration;
@@ -8,7 +9,7 @@ use tickwheel_engine::{Acted, Answer, CallId, Command, QueueName, Token};
 use crate::advance::Advance;
 use crate::backup::Pin;
 
-/// A message of another thread to the shard thread.
+/// A message of another thread to one shard.
 #[derive(Debug)]
 pub(crate) enum Message {
     Call {
@@ -23,11 +24,55 @@ pub(crate) enum Message {
     Undelivered(Vec<Token>),
     Use(QueueName),
     Leave(QueueName),
-    Advance(Advance),
     Pin(Pin),
     /// The store has something for the shard thread, which polls the store in its next turn.
     Store,
     Stop,
+}
+
+/// A message on its way to a thread that drives shards.
+#[derive(Debug)]
+pub(crate) enum Post {
+    ToShard {
+        /// The place of the shard among the shards of the thread.
+        place: usize,
+        message: Message,
+    },
+    /// A move of the virtual clock, which all shards have in common.
+    Advance(Advance),
+}
+
+/// Sends messages to one shard. Several shards may share a thread, and then they share the channel of the thread.
+#[derive(Clone, Debug)]
+pub(crate) struct Mailbox {
+    place: usize,
+    thread: Sender<Post>,
+}
+
+impl Mailbox {
+    /// Makes the mailbox of the shard at `place` among the shards of the thread that reads this channel.
+    pub(crate) fn new(place: usize, thread: Sender<Post>) -> Self {
+        Self { place, thread }
+    }
+
+    /// Sends a message to the shard. Gives the message back if the thread of the shard has ended.
+    pub(crate) fn send(&self, message: Message) -> Result<(), Message> {
+        if let Err(refused) = self.thread.send(Post::ToShard { place: self.place, message })
+            && let Post::ToShard { message, .. } = refused.0
+        {
+            return Err(message);
+        }
+        Ok(())
+    }
+
+    /// Asks the thread of the shard to move the virtual clock. Answers the move if the thread has ended.
+    pub(crate) fn advance(&self, advance: Advance) {
+        if let Err(refused) = self.thread.send(Post::Advance(advance))
+            && let Post::Advance(advance) = refused.0
+        {
+            advance.closed();
+        }
+    }
 }
 
 /// An answer on its way to its caller. If the answer is dropped before the caller takes it, its tasks are given back to their queues.
@@ -35,11 +80,11 @@ pub(crate) enum Message {
 #[derive(Debug)]
 pub(crate) struct Delivered {
     answer: Option<Answer>,
-    back: Sender<Message>,
+    back: Mailbox,
 }
 
 impl Delivered {
-    pub(crate) fn new(answer: Answer, back: Sender<Message>) -> Self {
+    pub(crate) fn new(answer: Answer, back: Mailbox) -> Self {
         Self { answer: Some(answer), back }
     }
 

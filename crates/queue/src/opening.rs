@@ -1,21 +1,27 @@
 //! Opens a queue with its [`Options`]: over a directory, in memory, or over another store.
 
 use std::path::Path;
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::atomic::AtomicU64;
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use tickwheel_engine::{Engine, ShardId, Timestamp};
+use tickwheel_engine::{Engine, Timestamp};
 use tickwheel_store::{ClockMode, OpenStore, OpenedStore, QueueStore, RecoveryReport, StoreOptions};
 
 use crate::backup::Source;
-use crate::driver::{Driver, SHARD_THREAD};
+use crate::caller::Caller;
+use crate::driver::Driver;
 use crate::health::Shared;
-use crate::message::Message;
+use crate::message::{Mailbox, Message, Post};
 use crate::opened::Opened;
-use crate::options::{OpenError, Options, SLOW_COMMIT_DEFAULT, VirtualStart};
+use crate::options::{NEAR_BYTES_MIN, OpenError, Options, SLOW_COMMIT_DEFAULT, VirtualStart};
 use crate::queue::Queue;
+use crate::router::Router;
 use crate::shard::Shard;
+use crate::shard_thread::{SHARD_THREAD, ShardThread};
+use crate::shards::{ShardHandle, Shards};
 use crate::stores::{Directory, Memory};
 use crate::time::Time;
 use crate::watch::Watch;
@@ -43,10 +49,13 @@ impl Options {
     /// [`OpenError::Random`], [`OpenError::Thread`].
     pub fn open_memory(self) -> Result<Queue, OpenError> {
         // The identity has random bytes of its own, so that it tells nothing about the secret that signs lease tokens.
-        self.open_store(Memory { secret: secret()?, identity: u128::from_be_bytes(secret()?) })
+        let shards = Router::new(self.shards).ok_or(OpenError::Shards { shards: self.shards as usize })?;
+        let secret = secret()?;
+        let identity = u128::from_be_bytes(self::secret()?);
+        self.open_stores(shards.all().map(|shard| Memory { secret, identity, shard }).collect())
     }
 
-    /// Opens the queue over another store. The options that concern a directory have no effect.
+    /// Opens the queue over another store, which keeps all tasks in one shard. The options that concern a directory have no effect.
     ///
     /// # Errors
     /// [`OpenError`].
@@ -54,31 +63,70 @@ impl Options {
     where
         OpenError: From<O::Error>,
     {
+        self.open_stores(vec![store])
+    }
+
+    /// Opens the queue over other stores, one for each shard, in the order of the numbers of the shards.
+    fn open_stores<O: OpenStore>(mut self, stores: Vec<O>) -> Result<Queue, OpenError>
+    where
+        OpenError: From<O::Error>,
+    {
         let begun = Instant::now();
-        let (messages, inbox) = channel();
-        let wake = messages.clone();
-        let opened = store.open(Box::new(move || {
-            // The shard thread may have ended. Then no thread polls the store any more.
-            let _gone = wake.send(Message::Store);
-        }))?;
-        let OpenedStore { store, last_wall, identity, durability, recovery, directory } = opened;
+        let count = u32::try_from(stores.len()).unwrap_or(u32::MAX);
+        let router = Router::new(count).ok_or(OpenError::Shards { shards: stores.len() })?;
+        // All shards of the process share the memory for tasks.
+        self.engine.near_bytes_max = (self.engine.near_bytes_max / u64::from(count)).max(NEAR_BYTES_MIN);
+        let mut groups: Vec<Group<O::Store>> =
+            (0..self.threads(stores.len())).map(|_| Group::new()).collect();
+        let threads = groups.len();
+        let mut opened = Vec::with_capacity(stores.len());
+        for (index, (id, store)) in router.all().zip(stores).enumerate() {
+            let mailbox = groups[index % threads].next_mailbox();
+            let wake = mailbox.clone();
+            let store = store.open(Box::new(move || {
+                // The shard thread may have ended. Then no thread polls the store any more.
+                let _gone = wake.send(Message::Store);
+            }))?;
+            opened.push((id, mailbox, store));
+        }
+        let last_wall = opened.iter().map(|(_, _, store)| store.last_wall).max().unwrap_or_default();
         let mut time = self.time(last_wall);
-        let shard = Shard::new(ShardId::ONLY, store, self.engine, time.now());
-        let shard = load(shard, &mut time, &inbox)?;
-        let instance = shard.engine().expect("a loaded shard runs").instance();
-        let warned = recovery.as_ref().and_then(warning).map(Into::into);
-        let shared = Arc::new(Shared::new(durability, time.is_virtual(), warned));
-        shared.update(&shard, time.clock_status());
+        let calls = Arc::new(AtomicU64::new(1));
+        let mut handles = Vec::with_capacity(opened.len());
+        let mut found = Found::default();
+        for (index, (id, mailbox, store)) in opened.into_iter().enumerate() {
+            let OpenedStore { store, last_wall: _, identity, durability, recovery, directory } = store;
+            let warned = recovery.as_ref().and_then(warning).map(Into::into);
+            let shared = Arc::new(Shared::new(id, durability, time.is_virtual(), warned));
+            found.add(identity, recovery);
+            let group = &mut groups[index % threads];
+            group.shards.push((Shard::new(id, store, self.engine.clone(), time.now()), Arc::clone(&shared)));
+            let source = Source::new(directory, durability);
+            handles.push(ShardHandle { caller: Caller::new(mailbox, Arc::clone(&calls)), shared, source });
+        }
+        for group in &mut groups {
+            group.load(&mut time)?;
+        }
+        let instance = groups[0].instance();
         let time = Arc::new(Mutex::new(time));
-        let watch = Watch::new(self.listener, self.slow_commit.unwrap_or(SLOW_COMMIT_DEFAULT));
-        let driver =
-            Driver::new(shard, Arc::clone(&time), inbox, messages.clone(), Arc::clone(&shared), watch);
-        let thread = std::thread::Builder::new()
-            .name(SHARD_THREAD.to_owned())
-            .spawn(move || driver.run())
+        let slow_commit = self.slow_commit.unwrap_or(SLOW_COMMIT_DEFAULT);
+        let threads = groups
+            .into_iter()
+            .map(|group| group.run(&time, || Watch::new(self.listener.clone(), slow_commit)))
+            .collect::<Result<_, _>>()
             .map_err(OpenError::Thread)?;
+        let Found { identity, recovery } = found;
         let opened = Opened { identity: identity.into(), recovery, instance, took: begun.elapsed() };
-        Ok(Queue::new(messages, time, shared, Source::new(directory, durability), thread, opened))
+        Ok(Queue::new(Shards::new(router, handles), time, threads, opened))
+    }
+
+    /// Returns the number of threads that drive this many shards. A virtual clock moves on only while all shards are idle, so one thread
+    /// drives all of them.
+    fn threads(&self, shards: usize) -> usize {
+        if self.virtual_clock.is_some() {
+            return 1;
+        }
+        std::thread::available_parallelism().map_or(1, Into::into).min(shards)
     }
 
     fn time(&self, last: Timestamp) -> Time {
@@ -90,28 +138,103 @@ impl Options {
     }
 }
 
-/// Runs the shard until the first scan for near tasks has ended. No caller can ask before, so the task that was due first is delivered
-/// first.
-fn load<S: QueueStore>(
-    mut shard: Shard<S>,
-    time: &mut Time,
-    inbox: &Receiver<Message>,
-) -> Result<Shard<S>, OpenError> {
-    loop {
-        shard.turn(time.now(), &mut Vec::new());
-        shard.take_answers(&mut Vec::new());
-        if shard.is_serving() {
-            return Ok(shard);
+/// The shards that one thread will drive.
+struct Group<S> {
+    shards: Vec<(Shard<S>, Arc<Shared>)>,
+    mailboxes: Vec<Mailbox>,
+    thread: Sender<Post>,
+    inbox: Receiver<Post>,
+}
+
+impl<S: QueueStore + Send + 'static> Group<S> {
+    fn new() -> Self {
+        let (thread, inbox) = channel();
+        Self { shards: Vec::new(), mailboxes: Vec::new(), thread, inbox }
+    }
+
+    /// Returns the mailbox of the next shard of the group.
+    fn next_mailbox(&mut self) -> Mailbox {
+        let mailbox = Mailbox::new(self.mailboxes.len(), self.thread.clone());
+        self.mailboxes.push(mailbox.clone());
+        mailbox
+    }
+
+    /// Runs the shards until the first scan of each for near tasks has ended. No caller can ask before, so the task that was due first is
+    /// delivered first.
+    fn load(&mut self, time: &mut Time) -> Result<(), OpenError> {
+        loop {
+            let mut is_loaded = true;
+            for (shard, shared) in &mut self.shards {
+                is_loaded &= has_loaded(shard, time)?;
+                shared.update(shard, time.clock_status());
+            }
+            if is_loaded {
+                return Ok(());
+            }
+            // A store sends a message when it has something new. The wait ends after one second in any case.
+            let _woken = self.inbox.recv_timeout(Duration::from_secs(1));
         }
-        let unowned = shard.is_unowned().then_some("another process has it");
-        if let Some(why) = unowned.or(shard.refusal()) {
-            return Err(OpenError::Taken { why: why.to_owned() });
+    }
+
+    /// Returns the instance number of the first shard, which is loaded.
+    fn instance(&self) -> u32 {
+        let (shard, _) = self.shards.first().expect("a thread has a shard");
+        shard.engine().expect("a loaded shard runs").instance()
+    }
+
+    /// Starts the thread.
+    fn run(self, time: &Arc<Mutex<Time>>, watch: impl Fn() -> Watch) -> std::io::Result<JoinHandle<()>> {
+        let drivers =
+            self.shards.into_iter().zip(self.mailboxes).map(|((shard, shared), mailbox)| {
+                Driver::new(shard, Arc::clone(time), mailbox, shared, watch())
+            });
+        let thread = ShardThread::new(drivers.collect(), Arc::clone(time), self.inbox);
+        std::thread::Builder::new().name(SHARD_THREAD.to_owned()).spawn(move || thread.run())
+    }
+}
+
+/// Gives the shard a turn. Returns whether its first scan for near tasks has ended.
+fn has_loaded<S: QueueStore>(shard: &mut Shard<S>, time: &mut Time) -> Result<bool, OpenError> {
+    if shard.is_serving() {
+        return Ok(true);
+    }
+    shard.turn(time.now(), &mut Vec::new());
+    shard.take_answers(&mut Vec::new());
+    let unowned = shard.is_unowned().then_some("another process has it");
+    if let Some(why) = unowned.or(shard.refusal()) {
+        return Err(OpenError::Taken { why: why.to_owned() });
+    }
+    if let Some(why) = shard.engine().and_then(Engine::failure) {
+        return Err(OpenError::Near { why: why.to_string() });
+    }
+    Ok(shard.is_serving())
+}
+
+/// The report of the openings of all shards.
+#[derive(Default)]
+struct Found {
+    /// The identity of the first shard.
+    identity: String,
+    recovery: Option<RecoveryReport>,
+}
+
+impl Found {
+    fn add(&mut self, identity: String, recovery: Option<RecoveryReport>) {
+        if self.identity.is_empty() {
+            self.identity = identity;
         }
-        if let Some(why) = shard.engine().and_then(Engine::failure) {
-            return Err(OpenError::Near { why: why.to_string() });
-        }
-        // The store sends a message when it has something new. The wait ends after one second in any case.
-        let _woken = inbox.recv_timeout(Duration::from_secs(1));
+        let Some(found) = recovery else { return };
+        let Some(sum) = &mut self.recovery else {
+            self.recovery = Some(found);
+            return;
+        };
+        sum.created &= found.created;
+        sum.upgraded_from = [sum.upgraded_from, found.upgraded_from].into_iter().flatten().min();
+        sum.tasks += found.tasks;
+        sum.frames += found.frames;
+        sum.checkpoint = sum.checkpoint.take().or(found.checkpoint);
+        sum.torn = sum.torn.take().or(found.torn);
+        sum.damaged_checkpoint = sum.damaged_checkpoint.take().or(found.damaged_checkpoint);
     }
 }
 

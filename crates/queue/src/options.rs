@@ -2,13 +2,16 @@
 
 use std::time::Duration;
 
-use tickwheel_engine::{EngineConfig, Timestamp};
+use tickwheel_engine::{EngineConfig, SHARDS_MAX, Timestamp};
 use tickwheel_store::AckLevel;
 
 use crate::notice::{Listener, Notice};
 
 /// The default threshold of a slow commit. A [`Notice`] tells of a commit that takes this long or longer.
 pub const SLOW_COMMIT_DEFAULT: Duration = Duration::from_secs(1);
+
+/// The smallest budget of a shard for tasks in memory (bytes).
+pub(crate) const NEAR_BYTES_MIN: u64 = 1 << 20;
 
 /// Why a queue could not be opened.
 #[derive(Debug, thiserror::Error)]
@@ -20,6 +23,12 @@ pub enum OpenError {
     /// The operating system has no random bytes, which the secret that signs lease tokens needs.
     #[error("get random bytes from the operating system: {0}")]
     Random(String),
+    /// A queue cannot have this number of shards.
+    #[error("a queue has 1 to {SHARDS_MAX} shards, not {shards}")]
+    Shards {
+        /// The number that was asked for.
+        shards: usize,
+    },
     /// The operating system refuses to start the queue's thread.
     #[error("start the queue's thread: {0}")]
     Thread(#[source] std::io::Error),
@@ -57,8 +66,9 @@ impl From<std::convert::Infallible> for OpenError {
 /// assert_eq!(queue.now().ms_since(before), 15 * 86_400_000);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Options {
+    pub(crate) shards: u32,
     pub(crate) virtual_clock: Option<VirtualStart>,
     pub(crate) engine: EngineConfig,
     pub(crate) ack_level: AckLevel,
@@ -75,7 +85,41 @@ pub(crate) enum VirtualStart {
     At(Timestamp),
 }
 
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            shards: 1,
+            virtual_clock: None,
+            engine: EngineConfig::default(),
+            ack_level: AckLevel::default(),
+            log_file_bytes: None,
+            checkpoint_after_bytes: None,
+            slow_commit: None,
+            listener: Listener::default(),
+        }
+    }
+}
+
 impl Options {
+    /// Spreads the queues over this number of shards, 1 to [`SHARDS_MAX`]. Default: 1. Each shard has an engine and a store of its own, and
+    /// several threads drive the shards, so that several processors can work. All tasks of a queue are in one shard, see
+    /// [`Router`](crate::Router). The number of shards of a data set never changes.
+    ///
+    /// ```
+    /// use tickwheel_queue::{Put, Queue, QueueName};
+    ///
+    /// let queue = Queue::options().shards(4).open_memory()?;
+    /// let mail = QueueName::new("mail")?;
+    /// let task = queue.put(Put::without_key(&mail)).wait()?.task;
+    /// assert_eq!(task.id % 4, u64::from(queue.shard_of(&mail).number()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn shards(mut self, shards: u32) -> Self {
+        self.shards = shards;
+        self
+    }
+
     /// Gives the queue a clock that stands still until [`Queue::advance`](crate::Queue::advance) moves it. The clock starts at the real
     /// time, or at the last time in the directory if that time is later. A directory has the same kind of clock, real or virtual, for ever.
     #[must_use]
@@ -106,7 +150,7 @@ impl Options {
     /// that is ready or due within 2 s.
     #[must_use]
     pub fn near_bytes_max(mut self, bytes: u64) -> Self {
-        self.engine.near_bytes_max = bytes.max(1 << 20);
+        self.engine.near_bytes_max = bytes.max(NEAR_BYTES_MIN);
         self
     }
 

@@ -1,33 +1,57 @@
 //! [`Pending`]: an answer that is on its way.
 
+use core::fmt;
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
-use std::sync::mpsc::Sender;
-use std::task::{Context, Poll};
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
 
 use tickwheel_engine::{Answer, CallId, Unavailable};
 
-use crate::message::{Delivered, Message};
+use crate::message::{Delivered, Mailbox, Message};
+use crate::rounds::Rounds;
 
 /// The answer to a call that is on its way: `.wait()` blocks until it comes, and `.await` works on any executor.
 ///
 /// The call has been sent already, and dropping a `Pending` does not undo it. A call that leases tasks is the exception, so that a caller
 /// that has gone keeps no task: dropping its `Pending` ends the wait, and the tasks that were leased are given back at once. Such a lease
 /// does not count as an attempt.
+///
+/// A call that spans several shards sends its later parts while the `Pending` is waited for or awaited.
 #[must_use = "the call is made, but whether it succeeded is known only from the answer"]
 #[derive(Debug)]
 pub struct Pending<T, E> {
-    receiver: Receiver,
-    open: fn(Answer) -> Result<T, E>,
-    /// For a lease call: the channel that takes the message that the caller does not wait any more, and the number of the call.
-    end_wait: Option<(Sender<Message>, CallId)>,
+    parts: Parts<T, E>,
+    end_wait: EndWait,
+}
+
+/// Where the answer comes from.
+enum Parts<T, E> {
+    /// One shard answers.
+    One {
+        receiver: Receiver,
+        open: fn(Answer) -> Result<T, E>,
+    },
+    /// Several shards answer, and this future makes one answer of theirs.
+    Many(Pin<Box<dyn Future<Output = Result<T, E>> + Send>>),
+    Done,
 }
 
 #[derive(Debug)]
 enum Receiver {
     Sync(oneshot::Receiver<Delivered>),
     Async(oneshot::AsyncReceiver<Delivered>),
-    Done,
+}
+
+/// How the wait of a lease call ends early.
+#[derive(Debug)]
+enum EndWait {
+    /// The call does not wait, or it is answered.
+    No,
+    /// The mailbox takes the message that the caller does not wait any more. The number is that of the call.
+    Of(Mailbox, CallId),
+    OfRounds(Arc<Rounds>),
 }
 
 impl<T, E> Pending<T, E> {
@@ -48,20 +72,39 @@ impl<T, E> Pending<T, E> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn end_wait(&self) {
-        if let Some((messages, call)) = &self.end_wait {
-            // The shard thread may have ended. Then the wait has ended too.
-            let _ = messages.send(Message::EndWait(*call));
+        match &self.end_wait {
+            EndWait::No => {}
+            EndWait::Of(mailbox, call) => {
+                // The shard thread may have ended. Then the wait has ended too.
+                let _ = mailbox.send(Message::EndWait(*call));
+            }
+            EndWait::OfRounds(rounds) => rounds.end(),
         }
     }
 }
 
 impl<T, E: From<Unavailable>> Pending<T, E> {
-    pub(crate) fn new(
+    /// Makes the answer of one shard. `waits`: the mailbox of the shard and the number of the call, if the call can wait.
+    pub(crate) fn one(
         receiver: oneshot::Receiver<Delivered>,
         open: fn(Answer) -> Result<T, E>,
-        end_wait: Option<(Sender<Message>, CallId)>,
+        waits: Option<(Mailbox, CallId)>,
     ) -> Self {
-        Self { receiver: Receiver::Sync(receiver), open, end_wait }
+        let end_wait = waits.map_or(EndWait::No, |(mailbox, call)| EndWait::Of(mailbox, call));
+        Self { parts: Parts::One { receiver: Receiver::Sync(receiver), open }, end_wait }
+    }
+
+    /// Makes one answer of the answers of several shards.
+    pub(crate) fn many(answer: impl Future<Output = Result<T, E>> + Send + 'static) -> Self {
+        Self { parts: Parts::Many(Box::pin(answer)), end_wait: EndWait::No }
+    }
+
+    /// Makes the answer of a lease call that spans several shards, and that waits in `rounds`.
+    pub(crate) fn in_rounds(
+        answer: impl Future<Output = Result<T, E>> + Send + 'static,
+        rounds: Arc<Rounds>,
+    ) -> Self {
+        Self { parts: Parts::Many(Box::pin(answer)), end_wait: EndWait::OfRounds(rounds) }
     }
 
     /// Blocks the thread until the answer comes.
@@ -73,21 +116,33 @@ impl<T, E: From<Unavailable>> Pending<T, E> {
     /// # Panics
     /// If the `Pending` was polled as a future before this call.
     pub fn wait(mut self) -> Result<T, E> {
-        let received = match core::mem::replace(&mut self.receiver, Receiver::Done) {
-            Receiver::Sync(receiver) => receiver.recv(),
-            Receiver::Async(_) | Receiver::Done => panic!("an answer is either waited for or awaited"),
-        };
-        self.end_wait = None;
-        self.opened(received.ok())
-    }
-
-    fn opened(&self, answer: Option<Delivered>) -> Result<T, E> {
-        match answer {
-            Some(answer) => (self.open)(answer.take()),
-            None => Err(E::from(Unavailable::Indeterminate {
-                why: "the queue ended, or another process took it over, before the answer was there".into(),
-            })),
+        match core::mem::replace(&mut self.parts, Parts::Done) {
+            Parts::One { receiver: Receiver::Sync(receiver), open } => {
+                let received = receiver.recv();
+                self.end_wait = EndWait::No;
+                opened(open, received.ok())
+            }
+            Parts::Many(answer) => {
+                let answer = block_on(answer);
+                self.end_wait = EndWait::No;
+                answer
+            }
+            Parts::One { receiver: Receiver::Async(_), .. } | Parts::Done => {
+                panic!("an answer is either waited for or awaited")
+            }
         }
+    }
+}
+
+fn opened<T, E: From<Unavailable>>(
+    open: fn(Answer) -> Result<T, E>,
+    answer: Option<Delivered>,
+) -> Result<T, E> {
+    match answer {
+        Some(answer) => open(answer.take()),
+        None => Err(E::from(Unavailable::Indeterminate {
+            why: "the queue ended, or another process took it over, before the answer was there".into(),
+        })),
     }
 }
 
@@ -95,24 +150,61 @@ impl<T, E: From<Unavailable>> Future for Pending<T, E> {
     type Output = Result<T, E>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        if matches!(self.receiver, Receiver::Sync(_))
-            && let Receiver::Sync(receiver) = core::mem::replace(&mut self.receiver, Receiver::Done)
-        {
-            self.receiver = Receiver::Async(receiver.into_future());
-        }
-        let Receiver::Async(receiver) = &mut self.receiver else { panic!("an answer is awaited once") };
-        let received = match Pin::new(receiver).poll(context) {
-            Poll::Pending => return Poll::Pending,
-            Poll::Ready(received) => received,
+        let (parts, answer) = match core::mem::replace(&mut self.parts, Parts::Done) {
+            Parts::One { receiver, open } => {
+                let mut receiver = match receiver {
+                    Receiver::Sync(receiver) => receiver.into_future(),
+                    Receiver::Async(receiver) => receiver,
+                };
+                let received = Pin::new(&mut receiver).poll(context);
+                let parts = Parts::One { receiver: Receiver::Async(receiver), open };
+                (parts, received.map(|received| opened(open, received.ok())))
+            }
+            Parts::Many(mut answer) => {
+                let polled = answer.as_mut().poll(context);
+                (Parts::Many(answer), polled)
+            }
+            Parts::Done => panic!("an answer is awaited once"),
         };
-        self.receiver = Receiver::Done;
-        self.end_wait = None;
-        Poll::Ready(self.opened(received.ok()))
+        if answer.is_pending() {
+            self.parts = parts;
+        } else {
+            self.end_wait = EndWait::No;
+        }
+        answer
     }
 }
 
 impl<T, E> Drop for Pending<T, E> {
     fn drop(&mut self) {
         self.end_wait();
+    }
+}
+
+impl<T, E> fmt::Debug for Parts<T, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::One { .. } => "One",
+            Self::Many(_) => "Many",
+            Self::Done => "Done",
+        })
+    }
+}
+
+/// Blocks the thread until the future is ready.
+fn block_on<T>(mut future: Pin<Box<dyn Future<Output = T> + Send>>) -> T {
+    struct Unpark(Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut context = Context::from_waker(&waker);
+    loop {
+        if let Poll::Ready(value) = future.as_mut().poll(&mut context) {
+            return value;
+        }
+        std::thread::park();
     }
 }

@@ -1,36 +1,35 @@
 //! [`Queue`]: the embedded durable queue.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tickwheel_engine::{
-    Ack, Acted, Answer, ById, ByIdError, ByKey, ByKeyError, Call, CallId, Cancel, CancelError, Cancelled,
-    ChangeJob, ChangeQueue, Command, DeleteSchedule, Due, Extend, Forecast, ForecastView, Get, GetError,
-    GetQueue, GetSchedule, GetStats, GetWheel, ImportOutcome, ImportSchedule, ImportTasks, Imported,
-    JobError, JobValue, Lease, LeasePage, Leased, List, ListAllSchedules, ListAllTasks, ListJobs, ListLeases,
-    ListQueues, ListSchedules, ListTargets, Nack, NackError, Now, Patch, PatchError, Put, PutError,
-    PutSchedule, QueueChange, QueueError, QueueName, QueuePage, QueueView, Redrive, RedriveError, Schedule,
-    ScheduleError, ScheduleRecord, ScheduleView, ShardId, Stats, Stored, StoredSchedule, TargetRecord,
-    TaskPage, TaskView, Timestamp, Token, TokenAnswer, Unavailable, WheelView,
+    Ack, Acted, ById, ByIdError, ByKey, ByKeyError, Cancel, CancelError, Cancelled, ChangeJob, ChangeQueue,
+    DeleteSchedule, Due, Extend, Forecast, ForecastView, Get, GetError, GetQueue, GetSchedule, GetStats,
+    GetWheel, ImportOutcome, ImportSchedule, ImportTasks, Imported, JobError, JobValue, Lease, LeasePage,
+    Leased, List, ListAllSchedules, ListAllTasks, ListJobs, ListLeases, ListQueues, ListSchedules,
+    ListTargets, Nack, NackError, Now, Patch, PatchError, Put, PutError, PutSchedule, QUEUES_PAGE_MAX,
+    QueueChange, QueueError, QueueName, QueuePage, QueueView, Redrive, RedriveError, SCHEDULES_PAGE_MAX,
+    Schedule, ScheduleError, ScheduleRecord, ScheduleView, ShardId, Stats, Stored, StoredSchedule,
+    TargetRecord, TaskPage, TaskView, Timestamp, Token, TokenAnswer, Unavailable, WheelView,
 };
 
-use crate::advance::{Advance, AdvanceError, Goal, VIRTUAL_END_MS};
-use crate::backup::{BackupError, BackupReport, BackupWatch, Source};
+use crate::advance::{Advance, AdvanceError, Advancing, Goal, VIRTUAL_END_MS};
+use crate::backup::{BackupError, BackupReport, BackupWatch};
 use crate::commits::CommitSeconds;
-use crate::health::{Health, Shared};
-use crate::message::{Delivered, Message};
+use crate::health::Health;
+use crate::in_use::InUse;
 use crate::opened::Opened;
 use crate::options::{OpenError, Options};
 use crate::pending::Pending;
-use crate::router::Router;
+use crate::shards::Shards;
+use crate::spanning;
 use crate::time::Time;
 use crate::upcoming::as_if_put;
 
-/// A durable delay queue inside your process: many named queues, one directory, one thread.
+/// A durable delay queue inside your process: many named queues in one directory.
 ///
 /// A `Queue` is cheap to clone; all clones are one queue. A call returns a [`Pending`], to wait for or to await. By default a change is
 /// synced before its answer is sent, see [`Options::ack_level`].
@@ -76,12 +75,9 @@ pub struct Queue {
 /// The data that all clones share. When the last clone is dropped, so is this value.
 #[derive(Debug)]
 struct Handle {
-    messages: Sender<Message>,
-    calls: AtomicU64,
+    shards: Shards,
     time: Arc<Mutex<Time>>,
-    shared: Arc<Shared>,
-    source: Source,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
     opened: Opened,
 }
 
@@ -102,70 +98,71 @@ impl Queue {
     }
 
     pub(crate) fn new(
-        messages: Sender<Message>,
+        shards: Shards,
         time: Arc<Mutex<Time>>,
-        shared: Arc<Shared>,
-        source: Source,
-        thread: JoinHandle<()>,
+        threads: Vec<JoinHandle<()>>,
         opened: Opened,
     ) -> Self {
-        let thread = Mutex::new(Some(thread));
-        let handle = Handle { messages, calls: AtomicU64::new(1), time, shared, source, thread, opened };
-        Self { handle: Arc::new(handle) }
+        let threads = Mutex::new(threads);
+        Self { handle: Arc::new(Handle { shards, time, threads, opened }) }
     }
 
-    /// Returns the shard that has this queue. A directory has one shard.
+    /// Returns the number of shards, which never changes for a data set.
+    #[must_use]
+    pub fn shards(&self) -> u32 {
+        self.handle.shards.router().shards()
+    }
+
+    /// Returns the shard that has this queue.
     #[must_use]
     pub fn shard_of(&self, queue: &QueueName) -> ShardId {
-        Router::ONE.of_queue(queue)
+        self.handle.shards.router().of_queue(queue)
     }
 
     /// Puts a task, which becomes ready at its due time.
     pub fn put(&self, put: Put) -> Pending<Stored, PutError> {
         let now = self.time_now();
         let put = Put { due: counted_from(now, put.due), asked_at: Some(now.wall), ..put };
-        self.call(put)
+        self.handle.shards.of_queue(&put.queue).call(put)
     }
 
     /// Returns the present state of a task.
     pub fn get(&self, get: Get) -> Pending<TaskView, GetError> {
-        self.call(get)
+        self.handle.shards.of_queue(&get.queue).call(get)
     }
 
     /// Moves a task to another due time, or gives it another body, priority or other properties.
     pub fn patch(&self, patch: Patch) -> Pending<TaskView, PatchError> {
         let now = self.time_now();
         let patch = Patch { due: patch.due.map(|due| counted_from(now, due)), ..patch };
-        self.call(patch)
+        self.handle.shards.of_queue(&patch.queue).call(patch)
     }
 
     /// Ends a task. After `Ok(Cancelled)` no delivery of it ever starts.
     pub fn cancel(&self, cancel: Cancel) -> Pending<Cancelled, CancelError> {
-        self.call(cancel)
+        self.handle.shards.of_queue(&cancel.queue).call(cancel)
     }
 
     /// Leases ready tasks. If no task is ready, the call waits for at most `wait`, in real time. With a `wait` of zero the call is answered
     /// at once; with [`Duration::MAX`] it waits until a task is ready.
     pub fn lease(&self, lease: Lease, wait: Duration) -> Pending<Vec<Leased>, Unavailable> {
-        let lease = Lease { wait: !wait.is_zero(), ..lease };
-        let (call, receiver) = self.send(lease.command(), wait);
-        Pending::new(receiver, opened::<Lease>, Some((self.handle.messages.clone(), call)))
+        self.handle.shards.lease(lease, wait)
     }
 
     /// Ends tasks whose work is done. There is one answer for each token, in the order of the tokens. If the answer was lost, the ack may
     /// be sent again: the second ack gets `acked`, as the first did.
     pub fn ack(&self, ack: Ack) -> Pending<Vec<TokenAnswer>, Unavailable> {
-        self.call(ack)
+        self.handle.shards.of_queue(&ack.queue).call(ack)
     }
 
     /// Ends leases without an ack: a task is tried again or becomes dead. There is one answer for each token, in the order of the tokens.
     pub fn nack(&self, nack: Nack) -> Pending<Vec<TokenAnswer>, NackError> {
-        self.call(nack)
+        self.handle.shards.of_queue(&nack.queue).call(nack)
     }
 
     /// Makes a dead task live again: the task is ready at once, and its attempts are counted from 0 again.
     pub fn redrive(&self, redrive: Redrive) -> Pending<TaskView, RedriveError> {
-        self.call(redrive)
+        self.handle.shards.of_queue(&redrive.queue).call(redrive)
     }
 
     /// Returns a task, or acts on it. The call names the task by its id, without queue and key.
@@ -181,7 +178,7 @@ impl Queue {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn by_id(&self, by_id: ById) -> Pending<Acted, ByIdError> {
-        self.call(by_id)
+        self.handle.shards.of_id(by_id.id).call(by_id)
     }
 
     /// Makes a task due now, or takes it from its worker. The call names the task by queue and key.
@@ -196,27 +193,24 @@ impl Queue {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn by_key(&self, by_key: ByKey) -> Pending<TaskView, ByKeyError> {
-        self.call(by_key)
+        self.handle.shards.of_queue(&by_key.queue).call(by_key)
     }
 
     /// Gives leased tasks back as if they had not been delivered: the tasks are ready again in their old places in the line, and the
     /// attempts do not count. A token whose lease has ended has no effect.
     pub fn give_back(&self, tokens: Vec<Token>) {
-        // The shard thread may have ended. Then a stop has written the leases down.
-        let _ = self.handle.messages.send(Message::Undelivered(tokens));
+        self.handle.shards.give_back(tokens);
     }
 
     /// Keeps a queue in existence, with or without tasks, until the returned value is dropped.
     #[must_use]
     pub fn use_queue(&self, name: &QueueName) -> InUse {
-        // The shard thread may have ended. Then there are no queues any more.
-        let _ = self.handle.messages.send(Message::Use(name.clone()));
-        InUse { name: name.clone(), messages: self.handle.messages.clone() }
+        InUse::new(name.clone(), self.handle.shards.of_queue(name).mailbox().clone())
     }
 
     /// Gives running leases a new end, counted from now. There is one answer for each token, in the order of the tokens.
     pub fn extend(&self, extend: Extend) -> Pending<Vec<TokenAnswer>, Unavailable> {
-        self.call(extend)
+        self.handle.shards.of_queue(&extend.queue).call(extend)
     }
 
     /// Returns one page of the leases that run now, in the order in which they began.
@@ -233,18 +227,21 @@ impl Queue {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn leases(&self, list: ListLeases) -> Pending<LeasePage, Unavailable> {
-        self.call(list)
+        match &list.queue {
+            Some(queue) => self.handle.shards.of_queue(queue).call(list),
+            None => self.handle.shards.in_turn(list),
+        }
     }
 
     /// Returns one page of the live tasks of a queue, in the order of their due times.
     pub fn list(&self, list: List) -> Pending<TaskPage, Unavailable> {
-        self.call(list)
+        self.handle.shards.of_queue(&list.queue).call(list)
     }
 
     /// Returns one page of the tasks of all queues in one order of time. The instant of a live task is its due time. The instant of a dead
     /// task is the time at which the task is forgotten. An export of a store uses this call.
     pub fn all_tasks(&self, list: ListAllTasks) -> Pending<TaskPage, Unavailable> {
-        self.call(list)
+        self.handle.shards.in_turn(list)
     }
 
     /// Adds tasks from another store, each with the due time, attempts and other properties that it had in that store. The ids are kept if
@@ -272,19 +269,26 @@ impl Queue {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn import(&self, import: ImportTasks) -> Pending<Imported, Unavailable> {
-        self.call(import)
+        self.handle.shards.import(import)
     }
 
     /// Adds a schedule from another store, with the progress that it had in that store.
     pub fn import_schedule(&self, import: ImportSchedule) -> Pending<ImportOutcome, ScheduleError> {
-        self.call(import)
+        self.handle.shards.of_queue(&import.queue).call(import)
     }
 
     /// Returns how many tasks fall due in each bucket of time, in one queue or in all queues. Cost for all queues: about one look at each
     /// 16 KiB of far tasks, and a read of the blocks that cross an edge of a bucket. Cost for one queue: a read of all far tasks in the
     /// time of the forecast. Other calls are served meanwhile.
     pub fn forecast(&self, forecast: Forecast) -> Pending<ForecastView, Unavailable> {
-        self.call(forecast)
+        match &forecast.queue {
+            Some(queue) => self.handle.shards.of_queue(queue).call(forecast),
+            None => {
+                // All shards begin with the same bucket.
+                let from = forecast.from.or_else(|| Some(self.now()));
+                self.handle.shards.of_all(Forecast { from, ..forecast }, spanning::forecast)
+            }
+        }
     }
 
     /// Returns one page of the queues with exact counts of their tasks, in the order of the queues' names. Cost: a look at
@@ -305,12 +309,13 @@ impl Queue {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn queues(&self, list: ListQueues) -> Pending<QueuePage, Unavailable> {
-        self.call(list)
+        let max = list.max.clamp(1, QUEUES_PAGE_MAX);
+        self.handle.shards.of_all(list, move |one, other| spanning::queue_page(max, one, other))
     }
 
     /// Returns one queue: the counts of its tasks, and its settings. A queue that was never used has no tasks and no settings.
     pub fn queue(&self, name: &QueueName) -> Pending<Box<QueueView>, Unavailable> {
-        self.call(GetQueue(name.clone()))
+        self.handle.shards.of_queue(name).call(GetQueue(name.clone()))
     }
 
     /// Configures how a queue hands its tasks out: limits, a rate, a pause. The settings stay when all tasks of the queue are gone.
@@ -332,7 +337,7 @@ impl Queue {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn change_queue(&self, change: ChangeQueue) -> Pending<(), QueueError> {
-        self.call(change)
+        self.handle.shards.of_queue(&change.queue).call(change)
     }
 
     /// Gives a queue a target, replaces its target, or removes it (`None`). A target is a value that only its owner understands, and a
@@ -373,7 +378,7 @@ impl Queue {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn targets(&self) -> Pending<Vec<(QueueName, Arc<TargetRecord>)>, Unavailable> {
-        self.call(ListTargets)
+        self.handle.shards.of_all(ListTargets, spanning::targets)
     }
 
     /// Configures a schedule: at each of its instants a task is made with the key `name@instant`.
@@ -397,27 +402,28 @@ impl Queue {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn put_schedule(&self, put: PutSchedule) -> Pending<StoredSchedule, ScheduleError> {
-        self.call(put)
+        self.handle.shards.of_queue(&put.queue).call(put)
     }
 
     /// Deletes a schedule. The tasks that it has made stay.
     pub fn delete_schedule(&self, delete: DeleteSchedule) -> Pending<(), ScheduleError> {
-        self.call(delete)
+        self.handle.shards.of_queue(&delete.queue).call(delete)
     }
 
     /// Returns the present state of a schedule.
     pub fn schedule(&self, get: GetSchedule) -> Pending<ScheduleView, ScheduleError> {
-        self.call(get)
+        self.handle.shards.of_queue(&get.queue).call(get)
     }
 
     /// Returns one page of the schedules of a queue, in the order of their names.
     pub fn schedules(&self, list: ListSchedules) -> Pending<Vec<ScheduleView>, Unavailable> {
-        self.call(list)
+        self.handle.shards.of_queue(&list.queue).call(list)
     }
 
     /// Returns one page of the schedules of all queues, in the order of their queues and then of their names.
     pub fn all_schedules(&self, list: ListAllSchedules) -> Pending<Vec<ScheduleView>, Unavailable> {
-        self.call(list)
+        let max = list.max.clamp(1, SCHEDULES_PAGE_MAX);
+        self.handle.shards.of_all(list, move |one, other| spanning::schedule_page(max, one, other))
     }
 
     /// Keeps a new job, and answers with the job's number. A job is a number and a value that only the owner of the job understands. A job
@@ -433,28 +439,29 @@ impl Queue {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn begin_job(&self, value: impl Into<JobValue>) -> Pending<u64, JobError> {
-        self.call(ChangeJob::Begin { value: value.into() })
+        self.handle.shards.of_jobs().call(ChangeJob::Begin { value: value.into() })
     }
 
     /// Gives a job another value. A job of another store, which is not kept yet, is added with its number.
     pub fn keep_job(&self, id: u64, value: impl Into<JobValue>) -> Pending<u64, JobError> {
-        self.call(ChangeJob::Keep { id, value: value.into() })
+        self.handle.shards.of_jobs().call(ChangeJob::Keep { id, value: value.into() })
     }
 
     /// Forgets a job. The job with the highest number is refused, because the number of the next job is counted from it.
     pub fn forget_job(&self, id: u64) -> Pending<u64, JobError> {
-        self.call(ChangeJob::Forget { id })
+        self.handle.shards.of_jobs().call(ChangeJob::Forget { id })
     }
 
     /// Returns all jobs that are kept, in the order of their numbers.
     pub fn jobs(&self) -> Pending<Vec<(u64, JobValue)>, Unavailable> {
-        self.call(ListJobs)
+        self.handle.shards.of_jobs().call(ListJobs)
     }
 
     /// Returns the figures of the whole shard, and one page of its queues. The counts are as exact as possible, also
     /// after the store has failed.
     pub fn stats(&self, list: ListQueues) -> Pending<Box<Stats>, Unavailable> {
-        self.call(GetStats(list))
+        let max = list.max.clamp(1, QUEUES_PAGE_MAX);
+        self.handle.shards.of_all(GetStats(list), move |one, other| spanning::stats(max, one, other))
     }
 
     /// Returns a picture of the wheel of the tasks in memory. Cost: a look at the sets of occupied slots, whatever the number of tasks.
@@ -472,7 +479,7 @@ impl Queue {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn wheel(&self) -> Pending<Box<WheelView>, Unavailable> {
-        self.call(GetWheel)
+        self.handle.shards.of_all(GetWheel, spanning::wheel)
     }
 
     /// Returns the record that a new schedule would have if it was put now, for [`upcoming`](crate::upcoming). Nothing is stored. For a
@@ -536,13 +543,17 @@ impl Queue {
     /// Returns the state of the queue.
     #[must_use]
     pub fn health(&self) -> Health {
-        self.handle.shared.health()
+        Health::of_all(self.handle.shards.all().iter().map(|shard| shard.shared.health()))
     }
 
     /// Returns how long the commits since the opening took.
     #[must_use]
     pub fn commit_seconds(&self) -> CommitSeconds {
-        self.handle.shared.commits()
+        let mut sum = CommitSeconds::default();
+        for shard in self.handle.shards.all() {
+            sum.add(&shard.shared.commits());
+        }
+        sum
     }
 
     /// Moves a virtual clock by `by`, from wake to wake: every task that falls due on the way becomes ready at its own instant. Answers
@@ -621,7 +632,7 @@ impl Queue {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn backup(&self, to: impl AsRef<Path>) -> Result<BackupReport, BackupError> {
-        self.handle.source.copy_to(to.as_ref(), &self.handle.messages)
+        self.handle.shards.first().source.copy_to(to.as_ref(), self.handle.shards.first().caller.mailbox())
     }
 
     /// Copies the directory to `to` as [`backup`](Self::backup) does, but slowly, so that calls are hardly delayed. The work runs on a
@@ -651,19 +662,17 @@ impl Queue {
         to: impl AsRef<Path>,
         watch: &BackupWatch,
     ) -> Result<BackupReport, BackupError> {
-        self.handle.source.copy_gently(to.as_ref(), &self.handle.messages, watch)
+        self.handle.shards.first().source.copy_gently(
+            to.as_ref(),
+            self.handle.shards.first().caller.mailbox(),
+            watch,
+        )
     }
 
     /// Stops gracefully: new calls are refused, waiting leases get an empty answer, and running leases are written down and go on after the
     /// next opening. Returns when everything is durable and the store is closed. A second call waits for the first one.
     pub fn close(&self) {
-        let _ = self.handle.messages.send(Message::Stop);
-        // The first call has this lock until the thread has ended, so a second call waits for the first one.
-        let mut thread = self.handle.thread.lock().expect("no thread panics while it holds this");
-        if let Some(thread) = thread.take() {
-            // If the thread panicked, the panic hook has reported the panic. There is nothing left to close.
-            let _ = thread.join();
-        }
+        self.handle.close();
     }
 
     fn start_advance(&self, goal: Goal) -> Advancing {
@@ -679,41 +688,16 @@ impl Queue {
         let (advance, receiver) = Advance::new(goal);
         if too_far {
             advance.refuse(AdvanceError::TooFar { limit_ms: VIRTUAL_END_MS });
-        } else if let Err(refused) = self.handle.messages.send(Message::Advance(advance))
-            && let Message::Advance(advance) = refused.0
-        {
-            advance.closed();
+        } else {
+            // With a virtual clock, all shards have the same thread.
+            self.handle.shards.first().caller.mailbox().advance(advance);
         }
-        Advancing { receiver }
+        Advancing::new(receiver)
     }
 
     fn time_now(&self) -> Now {
         self.handle.time.lock().expect("no thread panics while it holds the time").now()
     }
-
-    fn call<C: Call>(&self, call: C) -> Pending<C::Answer, C::Error> {
-        let (_, receiver) = self.send(call.command(), Duration::ZERO);
-        Pending::new(receiver, opened::<C>, None)
-    }
-
-    /// Sends a call with the next number. Returns the number, and the receiver of the answer.
-    fn send(&self, command: Command, wait: Duration) -> (CallId, oneshot::Receiver<Delivered>) {
-        let call = CallId(self.handle.calls.fetch_add(1, Ordering::Relaxed));
-        let (reply, receiver) = oneshot::channel();
-        let message = Message::Call { call, command: Box::new(command), wait, reply };
-        if let Err(refused) = self.handle.messages.send(message)
-            && let Message::Call { command, reply, .. } = refused.0
-        {
-            let closed = command.unavailable(Unavailable::Closed);
-            let _ = reply.send(Delivered::new(closed, self.handle.messages.clone()));
-        }
-        (call, receiver)
-    }
-}
-
-/// Returns the result that is in the answer to a call of the kind `C`.
-fn opened<C: Call>(answer: Answer) -> Result<C::Answer, C::Error> {
-    C::open(answer).unwrap_or_else(|| unreachable!("an answer has the kind of its call"))
 }
 
 /// Turns a delay into an instant. The delay begins now, when the call is made, and not when the shard thread takes the call.
@@ -725,57 +709,21 @@ fn counted_from(now: Now, due: Due) -> Due {
     }
 }
 
-impl Drop for Handle {
-    fn drop(&mut self) {
-        let _ = self.messages.send(Message::Stop);
-        if let Ok(thread) = self.thread.get_mut()
-            && let Some(thread) = thread.take()
-        {
+impl Handle {
+    /// Stops all shards, and waits until their threads have ended.
+    fn close(&self) {
+        self.shards.stop();
+        // The first call has this lock until the threads have ended, so a second call waits for the first one.
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        for thread in threads.drain(..) {
+            // If the thread panicked, the panic hook has reported the panic. There is nothing left to close.
             let _ = thread.join();
         }
     }
 }
 
-/// Keeps a queue in existence: the queue counts its events even while it has no tasks. A list names the queue only if it asks for queues in
-/// use. Dropping this value ends the use.
-#[derive(Debug)]
-pub struct InUse {
-    name: QueueName,
-    messages: Sender<Message>,
-}
-
-impl Drop for InUse {
+impl Drop for Handle {
     fn drop(&mut self) {
-        let _ = self.messages.send(Message::Leave(self.name.clone()));
+        self.close();
     }
-}
-
-/// A move of a virtual clock that is under way: `.wait()` for its end, or `.await` it.
-#[must_use = "the clock has moved only when this says so"]
-#[derive(Debug)]
-pub struct Advancing {
-    receiver: oneshot::Receiver<Result<Timestamp, AdvanceError>>,
-}
-
-impl Advancing {
-    /// Blocks the thread until the clock has moved, and returns the new time.
-    ///
-    /// # Errors
-    /// [`AdvanceError`].
-    pub fn wait(self) -> Result<Timestamp, AdvanceError> {
-        self.receiver.recv().unwrap_or_else(|_| Err(gone()))
-    }
-}
-
-impl IntoFuture for Advancing {
-    type Output = Result<Timestamp, AdvanceError>;
-    type IntoFuture = std::pin::Pin<Box<dyn Future<Output = Self::Output> + Send>>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move { self.receiver.await.unwrap_or_else(|_| Err(gone())) })
-    }
-}
-
-fn gone() -> AdvanceError {
-    AdvanceError::Unavailable(Unavailable::Closed)
 }

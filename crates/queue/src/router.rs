@@ -35,11 +35,27 @@ impl Router {
     /// Returns the shard that has this queue. Cost: one SHA-256 of the name, or nothing if there is one shard.
     #[must_use]
     pub fn of_queue(self, queue: &QueueName) -> ShardId {
+        self.of_name(queue.as_str())
+    }
+
+    fn of_name(self, name: &str) -> ShardId {
         if self.shards == 1 {
             return ShardId::ONLY;
         }
-        let [a, b, c, d, ..] = Sha256::digest(queue.as_str())[..] else { unreachable!("it has 32 bytes") };
+        let [a, b, c, d, ..] = Sha256::digest(name)[..] else { unreachable!("it has 32 bytes") };
         self.shard(u32::from_be_bytes([a, b, c, d]) % self.shards)
+    }
+
+    /// Returns how many shards the data set has.
+    #[must_use]
+    pub fn shards(self) -> u32 {
+        self.shards
+    }
+
+    /// Returns the shard that keeps the jobs: the one that would have a queue of the name `$jobs`.
+    #[must_use]
+    pub fn of_jobs(self) -> ShardId {
+        self.of_name("$jobs")
     }
 
     /// Computes the shard to which this id belongs. No task is looked up, so the id may belong to no task.

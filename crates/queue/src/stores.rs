@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tickwheel_engine::Timestamp;
+use tickwheel_engine::{ShardId, Timestamp};
 use tickwheel_store::{
     DiskStore, Durability, FsDisk, MemoryStore, OpenError, OpenStore, OpenedStore, StoreOptions, ThreadIo,
     Wake,
@@ -63,6 +63,7 @@ impl OpenStore for Directory<'_> {
 pub(crate) struct Memory {
     pub(crate) secret: [u8; 16],
     pub(crate) identity: u128,
+    pub(crate) shard: ShardId,
 }
 
 impl OpenStore for Memory {
@@ -71,7 +72,7 @@ impl OpenStore for Memory {
 
     fn open(self, _wake: Wake) -> Result<OpenedStore<MemoryStore>, Infallible> {
         Ok(OpenedStore {
-            store: MemoryStore::new(self.secret),
+            store: MemoryStore::new(self.secret).with_shard(self.shard),
             last_wall: Timestamp::EPOCH,
             identity: format!("{:016x}", self.identity >> 64),
             durability: Durability::Memory,

@@ -77,6 +77,74 @@ pub struct Stats {
 }
 
 impl Stats {
+    /// Adds the figures of another shard of the same data set. The page of queues stays as it is.
+    pub fn add(&mut self, other: &Self) {
+        let Self {
+            page: _,
+            gone,
+            forgotten,
+            queues_appeared,
+            scheduled_total,
+            added_total,
+            fired_total,
+            cancelled_total,
+            leased_total,
+            acked_total,
+            nacked_total,
+            expired_total,
+            dead_total,
+            schedules,
+            made_total,
+            skipped_total,
+            instants_waiting,
+            lateness,
+            lateness_sum_ms,
+            room,
+            waiting,
+            read_only,
+            near_bytes,
+            near_bytes_max,
+            ids_below,
+        } = other;
+        for (namespace, totals) in gone {
+            self.gone.entry(namespace.clone()).or_default().add(totals);
+        }
+        self.forgotten.add(forgotten);
+        // Each shard numbers its queues by itself.
+        self.queues_appeared = self.queues_appeared.max(*queues_appeared);
+        for (sum, more) in [
+            (&mut self.scheduled_total, scheduled_total),
+            (&mut self.added_total, added_total),
+            (&mut self.fired_total, fired_total),
+            (&mut self.cancelled_total, cancelled_total),
+            (&mut self.leased_total, leased_total),
+            (&mut self.acked_total, acked_total),
+            (&mut self.nacked_total, nacked_total),
+            (&mut self.expired_total, expired_total),
+            (&mut self.dead_total, dead_total),
+            (&mut self.made_total, made_total),
+            (&mut self.skipped_total, skipped_total),
+            (&mut self.lateness_sum_ms, lateness_sum_ms),
+            (&mut self.near_bytes, near_bytes),
+            (&mut self.near_bytes_max, near_bytes_max),
+        ]
+        .into_iter()
+        .chain(self.lateness.iter_mut().zip(lateness))
+        {
+            *sum = sum.saturating_add(*more);
+        }
+        for (sum, more) in [
+            (&mut self.schedules, schedules),
+            (&mut self.instants_waiting, instants_waiting),
+            (&mut self.waiting, waiting),
+        ] {
+            *sum += more;
+        }
+        self.room = self.room.min(*room);
+        self.read_only |= read_only;
+        self.ids_below = self.ids_below.max(*ids_below);
+    }
+
     /// Counts an event for the engine and for its queue. So the figures of all queues, with those of forgotten queues, add up to the
     /// figures of the engine. One figure is higher than the sum: [`scheduled_total`](Self::scheduled_total) also counts patches, redrives,
     /// and scheduled tasks that an owner made due at once, which no queue counts.

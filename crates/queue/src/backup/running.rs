@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::sync::mpsc::Sender;
 
 use tickwheel_engine::Unavailable;
 use tickwheel_store::Durability;
@@ -14,7 +13,7 @@ use super::manifest::{ManifestFile, report_of};
 use super::pin::Pin;
 use super::report::{BackupError, BackupReport};
 use super::watch::BackupWatch;
-use crate::message::Message;
+use crate::message::{Mailbox, Message};
 use crate::time::system_now;
 
 /// The name of the thread of a backup beside a running queue.
@@ -38,15 +37,11 @@ impl Source {
     }
 
     /// Copies the files on the calling thread, as fast as possible. The shard thread keeps the files pinned meanwhile.
-    pub(crate) fn copy_to(
-        &self,
-        target: &Path,
-        messages: &Sender<Message>,
-    ) -> Result<BackupReport, BackupError> {
+    pub(crate) fn copy_to(&self, target: &Path, mailbox: &Mailbox) -> Result<BackupReport, BackupError> {
         let directory = self.directory.as_ref().ok_or(BackupError::InMemory)?;
         let _turn = self.turn()?;
         let copy = Copy::begin(directory, target)?;
-        let (report, _) = copy_pinned(directory, &copy, messages, &mut Hand::quick())?;
+        let (report, _) = copy_pinned(directory, &copy, mailbox, &mut Hand::quick())?;
         copy.finish()?;
         Ok(BackupReport { ack: Some(self.ack), ..report })
     }
@@ -56,7 +51,7 @@ impl Source {
     pub(crate) fn copy_gently(
         &self,
         target: &Path,
-        messages: &Sender<Message>,
+        mailbox: &Mailbox,
         watch: &BackupWatch,
     ) -> Result<BackupReport, BackupError> {
         let directory = self.directory.as_ref().ok_or(BackupError::InMemory)?;
@@ -64,7 +59,7 @@ impl Source {
         std::thread::scope(|scope| {
             let work = || {
                 stand_back();
-                copy_checked((directory, self.ack), target, messages, watch)
+                copy_checked((directory, self.ack), target, mailbox, watch)
             };
             let thread = std::thread::Builder::new().name(BACKUP_THREAD.to_owned()).spawn_scoped(scope, work);
             match thread.map_err(BackupError::Thread)?.join() {
@@ -88,13 +83,13 @@ impl Source {
 fn copy_checked(
     (directory, ack): (&Path, Durability),
     target: &Path,
-    messages: &Sender<Message>,
+    mailbox: &Mailbox,
     watch: &BackupWatch,
 ) -> Result<BackupReport, BackupError> {
     let begun_at = system_now();
     let mut hand = Hand::gentle(watch.clone());
     let copy = Copy::begin(directory, target)?;
-    let (report, files) = copy_pinned(directory, &copy, messages, &mut hand)?;
+    let (report, files) = copy_pinned(directory, &copy, mailbox, &mut hand)?;
     // The files are unpinned before this check. The check may take long, and the log grows while files are pinned.
     let found = check(copy.path(), hand)?;
     if !found.is_in_order() {
@@ -113,13 +108,13 @@ fn copy_checked(
 fn copy_pinned(
     directory: &Path,
     copy: &Copy,
-    messages: &Sender<Message>,
+    mailbox: &Mailbox,
     hand: &mut Hand,
 ) -> Result<(BackupReport, Vec<ManifestFile>), BackupError> {
     let closed = || BackupError::Unavailable(Unavailable::Closed);
     let (reply, pinned) = oneshot::channel();
-    let unpins = UnpinsAtDrop(messages);
-    messages.send(Message::Pin(Pin::Begin(reply))).map_err(|_| closed())?;
+    let unpins = UnpinsAtDrop(mailbox);
+    mailbox.send(Message::Pin(Pin::Begin(reply))).map_err(|_| closed())?;
     let (pinned, as_of) = pinned.recv().map_err(|_| closed())?;
     let pinned = pinned.ok_or(BackupError::InMemory)?;
     hand.watch().held(as_of);
@@ -127,14 +122,14 @@ fn copy_pinned(
     // The answer of the shard thread proves that the files were pinned until now. A queue that has closed sends no answer. Then the
     // next owner of the directory may have changed the files while they were copied.
     let (reply, unpinned) = oneshot::channel();
-    messages.send(Message::Pin(Pin::End(Some(reply)))).map_err(|_| closed())?;
+    mailbox.send(Message::Pin(Pin::End(Some(reply)))).map_err(|_| closed())?;
     unpinned.recv().map_err(|_| closed())?;
     std::mem::forget(unpins);
     Ok((BackupReport { as_of: Some(as_of), ..report_of(&files) }, files))
 }
 
 /// Asks the shard thread to unpin the files when this value is dropped, also after a panic.
-struct UnpinsAtDrop<'a>(&'a Sender<Message>);
+struct UnpinsAtDrop<'a>(&'a Mailbox);
 
 impl Drop for UnpinsAtDrop<'_> {
     fn drop(&mut self) {
@@ -150,9 +145,16 @@ mod tests {
     use tickwheel_engine::Timestamp;
     use tickwheel_store::{BackupPin, PinnedFile, PinnedFiles};
 
+    use crate::message::Post;
+
+    fn mailbox() -> (Mailbox, Receiver<Post>) {
+        let (thread, inbox) = channel();
+        (Mailbox::new(0, thread), inbox)
+    }
+
     /// Does the work of the shard thread: pins these files on request, until no backup can send a request any more. Returns how many pins
     /// began, and how many ended.
-    fn owner(inbox: Receiver<Message>, files: Vec<PinnedFile>) -> (u32, u32) {
+    fn owner(inbox: Receiver<Post>, files: Vec<PinnedFile>) -> (u32, u32) {
         struct Fake(Vec<PinnedFile>, u32, u32);
         impl BackupPin for Fake {
             fn pin(&mut self) -> PinnedFiles {
@@ -164,8 +166,8 @@ mod tests {
             }
         }
         let mut fake = Fake(files, 0, 0);
-        while let Ok(message) = inbox.recv() {
-            let Message::Pin(pin) = message else { panic!("{message:?} is no pin") };
+        while let Ok(post) = inbox.recv() {
+            let Post::ToShard { message: Message::Pin(pin), .. } = post else { panic!("{post:?} is no pin") };
             pin.carry_out(Some(&mut fake), Timestamp::EPOCH);
         }
         (fake.1, fake.2)
@@ -185,11 +187,11 @@ mod tests {
             (vec![file("meta", None), file("shard-0000/absent", None)], false),
         ];
         for (index, (files, works)) in cases.into_iter().enumerate() {
-            let (messages, inbox) = channel();
+            let (mailbox, inbox) = mailbox();
             let answering = std::thread::spawn(|| owner(inbox, files));
             let target = dir.path().join(index.to_string());
-            let copied = Source::new(Some(source.clone()), Durability::Fsync).copy_to(&target, &messages);
-            drop(messages);
+            let copied = Source::new(Some(source.clone()), Durability::Fsync).copy_to(&target, &mailbox);
+            drop(mailbox);
             assert_eq!((copied.is_ok(), target.exists()), (works, works), "case {index}: {copied:?}");
             assert!(!dir.path().join(format!("{index}.unfinished")).exists(), "case {index}");
             assert_eq!(answering.join().expect("it ends"), (1, 1), "case {index}");
@@ -204,12 +206,12 @@ mod tests {
         std::fs::create_dir(&source).expect("made");
         std::fs::write(dir.path().join("secret"), b"12345678").expect("written");
         std::os::unix::fs::symlink(dir.path().join("secret"), source.join("meta")).expect("linked");
-        let (messages, inbox) = channel();
+        let (mailbox, inbox) = mailbox();
         let files = vec![PinnedFile { name: "meta".into(), bytes: None, len: 0, content: None }];
         let answering = std::thread::spawn(|| owner(inbox, files));
         let error =
-            Source::new(Some(source.clone()), Durability::Fsync).copy_to(&dir.path().join("copy"), &messages);
-        drop(messages);
+            Source::new(Some(source.clone()), Durability::Fsync).copy_to(&dir.path().join("copy"), &mailbox);
+        drop(mailbox);
         let told = format!("{:?}", error.expect_err("it is a link"));
         assert!(told.contains("it is a symbolic link") && told.contains("meta"), "{told}");
         assert_eq!(answering.join().expect("it ends"), (1, 1), "the pin ends");
@@ -217,13 +219,16 @@ mod tests {
 
     #[test]
     fn a_panic_unpins() {
-        let (messages, inbox) = channel();
+        let (mailbox, inbox) = mailbox();
         let panicked = std::thread::spawn(move || {
-            let _unpins = UnpinsAtDrop(&messages);
+            let _unpins = UnpinsAtDrop(&mailbox);
             panic!("in the middle of a copy");
         });
         panicked.join().expect_err("it panicked");
-        assert!(matches!(inbox.recv(), Ok(Message::Pin(Pin::End(None)))));
+        assert!(matches!(
+            inbox.recv(),
+            Ok(Post::ToShard { place: 0, message: Message::Pin(Pin::End(None)) })
+        ));
     }
 
     #[test]
@@ -232,15 +237,15 @@ mod tests {
         let source = dir.path().join("source");
         std::fs::create_dir(&source).expect("made");
         std::fs::write(source.join("meta"), b"12345678").expect("written");
-        let (messages, inbox) = channel();
+        let (mailbox, inbox) = mailbox();
         let answering = std::thread::spawn(move || {
-            if let Ok(Message::Pin(Pin::Begin(reply))) = inbox.recv() {
+            if let Ok(Post::ToShard { message: Message::Pin(Pin::Begin(reply)), .. }) = inbox.recv() {
                 let files = vec![PinnedFile { name: "meta".into(), bytes: None, len: 0, content: None }];
                 reply.send((Some(PinnedFiles { files }), Timestamp::EPOCH)).expect("the asker waits");
             }
         });
         let target = dir.path().join("copy");
-        let copied = Source::new(Some(source), Durability::Fsync).copy_to(&target, &messages);
+        let copied = Source::new(Some(source), Durability::Fsync).copy_to(&target, &mailbox);
         assert!(matches!(copied, Err(BackupError::Unavailable(Unavailable::Closed))), "{copied:?}");
         assert!(!target.exists());
         answering.join().expect("it ends");
