@@ -4,7 +4,7 @@ use tickwheel_api::{RateBody, TargetState};
 use tickwheel_queue::{Dead, Death, Failed, Failure, QueueView, Rate, State, TaskView, Timestamp};
 
 use super::target_words;
-use super::words::{at, length, quoted};
+use super::words::{at, length, quoted, with_reason};
 use crate::targets::TargetFacts;
 
 /// The sentence about a task that a worker or a target has acked. The server does not keep which.
@@ -42,7 +42,7 @@ fn why_dead(task: &TaskView, dead: &Dead) -> String {
     };
     let failure = task.extra.failures.last().filter(is_cause);
     let reason = failure.and_then(|failure| failure.reason.as_deref());
-    let reason = reason.map(|reason| format!(" with the reason {}", quoted(reason))).unwrap_or_default();
+    let reason = with_reason(reason);
     match dead.why {
         Death::MaxAttempts => format!(
             "The task is dead: attempt {}, the last one that its retry policy allows, failed at {at}{reason}.",
@@ -98,9 +98,7 @@ fn why_scheduled(
     };
     let first = match task.extra.failures.last() {
         Some(failure) if task.attempt > 0 => {
-            let reason = failure.reason.as_deref();
-            let reason =
-                reason.map(|reason| format!(" with the reason {}", quoted(reason))).unwrap_or_default();
+            let reason = with_reason(failure.reason.as_deref());
             let to = target
                 .map(|target| format!(" {}", target_words::next_attempt(task, target)))
                 .unwrap_or_default();

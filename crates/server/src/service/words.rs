@@ -40,6 +40,11 @@ pub(super) fn quoted(text: &str) -> String {
     out
 }
 
+/// The part of a clause that names the reason of a failure; nothing if there is none.
+pub(super) fn with_reason(reason: Option<&str>) -> String {
+    reason.map(|reason| format!(" with the reason {}", quoted(reason))).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -48,5 +53,11 @@ mod tests {
     fn a_quotation_has_one_end_and_is_not_long() {
         assert_eq!(quoted("http 500: no `paper`\n"), r"`http 500: no 'paper'\n`");
         assert_eq!(quoted(&"x".repeat(1_000)).chars().count(), QUOTED_CHARS_MAX + 3);
+    }
+
+    #[test]
+    fn a_reason_is_quoted_and_need_not_be_there() {
+        assert_eq!(with_reason(Some("no `paper`")), " with the reason `no 'paper'`");
+        assert_eq!(with_reason(None), "");
     }
 }
