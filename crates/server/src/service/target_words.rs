@@ -3,7 +3,7 @@
 use tickwheel_api::{AttemptBody, AttemptOutcome, TargetOrder, TargetState, time};
 use tickwheel_queue::{QueueView, TaskView, Timestamp};
 
-use super::words::{at, length, quoted};
+use super::words::{argument, at, length, quoted};
 use crate::targets::TargetFacts;
 
 /// The name of a target for people, its kind and its place: "`webhook https://shop.example/hooks`".
@@ -127,12 +127,6 @@ pub(super) fn next_attempt(task: &TaskView, target: &TargetFacts) -> String {
         format!("`tickwheel run {queue}` with its key")
     };
     format!("It goes to the target of its queue, {}; {run} sends it now.", name(target))
-}
-
-/// The name of a queue as a shell takes it. Such a name may have `$`, `;` and parentheses, and no quotation mark.
-fn argument(queue: &str) -> String {
-    let is_special = queue.contains(['$', ';', '(', ')']);
-    if is_special { format!("'{queue}'") } else { queue.to_owned() }
 }
 
 /// A target that takes messages: what the task waits for behind it.

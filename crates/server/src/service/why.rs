@@ -4,7 +4,7 @@ use tickwheel_api::{RateBody, TargetState};
 use tickwheel_queue::{Dead, Death, Failed, Failure, QueueView, Rate, State, TaskView, Timestamp};
 
 use super::target_words;
-use super::words::{at, length, quoted, with_reason};
+use super::words::{argument, at, length, quoted, with_reason};
 use crate::targets::TargetFacts;
 
 /// The sentence about a task that a worker or a target has acked. The server does not keep which.
@@ -135,8 +135,11 @@ fn why_ready(
 fn held_up(task: &TaskView, queue: &QueueView) -> Option<String> {
     let QueueView { counts, settings, paused_until, next_delivery_ms, .. } = queue;
     if counts.paused {
-        let until = paused_until.filter(|until| *until < Timestamp::MAX);
-        let until = until.map_or("it is resumed".to_owned(), at);
+        let resume = format!("`tickwheel queues resume {}`", argument(counts.queue.as_str()));
+        let until = match paused_until.filter(|until| *until < Timestamp::MAX) {
+            Some(until) => format!("{}, and {resume} ends the pause at once", at(until)),
+            None => resume,
+        };
         return Some(format!("The task is ready, but its queue is paused until {until}."));
     }
     if let Some(max) = settings.max_in_flight.filter(|max| counts.leased >= *max) {
@@ -342,11 +345,16 @@ mod tests {
         queue.counts.paused = true;
         (queue.paused_until, queue.settings.max_in_flight) = (Some(Timestamp::MAX), Some(1));
         queue.counts.leased = 1;
-        assert_eq!(told(&task, &queue), "The task is ready, but its queue is paused until it is resumed.");
-        queue.paused_until = Some(in_ms(60_000));
         assert_eq!(
             told(&task, &queue),
-            "The task is ready, but its queue is paused until 2030-01-01T00:01:00.000Z."
+            "The task is ready, but its queue is paused until `tickwheel queues resume q`."
+        );
+        queue.paused_until = Some(in_ms(60_000));
+        queue.counts.queue = QueueName::new("a;b").expect("a name");
+        assert_eq!(
+            told(&task, &queue),
+            "The task is ready, but its queue is paused until 2030-01-01T00:01:00.000Z, and `tickwheel queues resume 'a;b'` ends the pause \
+             at once."
         );
     }
 

@@ -40,6 +40,12 @@ pub(super) fn quoted(text: &str) -> String {
     out
 }
 
+/// The name of a queue as a shell takes it. Such a name may have `$`, `;` and parentheses, and no quotation mark.
+pub(super) fn argument(queue: &str) -> String {
+    let is_special = queue.contains(['$', ';', '(', ')']);
+    if is_special { format!("'{queue}'") } else { queue.to_owned() }
+}
+
 /// The part of a clause that names the reason of a failure; nothing if there is none.
 pub(super) fn with_reason(reason: Option<&str>) -> String {
     reason.map(|reason| format!(" with the reason {}", quoted(reason))).unwrap_or_default()

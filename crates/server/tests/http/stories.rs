@@ -62,9 +62,14 @@ fn a_ready_task_says_what_holds_it_up() {
     served.call("PUT", TASK, r#"{"group":"g"}"#);
     assert!(why(&served).contains("no worker asks"), "{}", why(&served));
     served.expect(200, "POST", "/v1/queues/close/pause", "");
-    assert!(why(&served).contains("its queue is paused until it is resumed"), "{}", why(&served));
+    assert!(
+        why(&served).contains("its queue is paused until `tickwheel queues resume close`."),
+        "{}",
+        why(&served)
+    );
     served.expect(200, "POST", "/v1/queues/close/pause", r#"{"for":"1h"}"#);
     assert!(why(&served).contains("its queue is paused until 2"), "{}", why(&served));
+    assert!(why(&served).contains("Z, and `tickwheel queues resume close` ends the pause at once."));
     served.expect(200, "POST", "/v1/queues/close/resume", "");
     served.call("PUT", "/v1/queues/close/tasks/first", r#"{"group":"g","priority":1}"#);
     served.expect(200, "POST", "/v1/queues/close/lease", "");

@@ -92,7 +92,7 @@ fn a_target_that_cannot_be_reached_is_named_with_its_next_try() {
     says(
         &served,
         "order:1",
-        &["its queue is paused until it is resumed. The target of its queue", "is `open`"],
+        &["its queue is paused until `tickwheel queues resume close`. The target of its queue", "is `open`"],
     );
     served.expect(200, "POST", "/v1/queues/close/resume", "");
     put(&served, "order:2");
