@@ -35,6 +35,7 @@ mod template;
 mod text;
 mod tls_error;
 pub mod webhook;
+mod worker;
 
 // The code examples of these pages are compiled and run as tests.
 #[cfg(doctest)]
@@ -49,6 +50,6 @@ pub use figures::{Figures, Histogram, PUSH_BOUNDS_MS};
 pub use message::Message;
 pub use outcome::Outcome;
 pub use push::{Notice, Pause, Push, Target, TargetState, TargetView};
-pub use runner::WORKER;
 pub use sink::{Attempt, Report, Sink};
 pub use template::{Template, TemplateError, Unfilled};
+pub use worker::{WORKER, is_own_lease};

@@ -19,9 +19,8 @@ use crate::message::Message;
 use crate::outcome::Outcome;
 use crate::push::{Progress, Shown, TargetState};
 use crate::sink::{Report, Sink};
+use crate::worker;
 
-/// The name of the worker in the leases of a target.
-pub const WORKER: &str = "push";
 /// The longest wait of a lease call.
 const LEASE_WAIT: Duration = Duration::from_secs(20);
 /// The largest number of attempts whose ends are taken before other events are looked at.
@@ -228,7 +227,7 @@ impl Runner {
             match effect {
                 Effect::Lease { max } => {
                     let lease = Lease::new(&self.name).max(max).lasting(Duration::from_millis(lease_ms));
-                    let lease = Lease { worker: Some(WORKER.into()), ..lease };
+                    let lease = Lease { worker: Some(worker::own()), ..lease };
                     self.lease = Some(Box::pin(leased(self.queue.lease(lease, LEASE_WAIT))));
                 }
                 Effect::DropLease => self.lease = None,

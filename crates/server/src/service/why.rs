@@ -70,7 +70,8 @@ fn why_leased(
     queue: &QueueView,
     target: Option<&TargetFacts>,
 ) -> Vec<String> {
-    if let Some(target) = target.filter(|_| task.leased_by.as_deref() == Some(tickwheel_push::WORKER)) {
+    let is_own = task.leased_by.as_ref().is_some_and(tickwheel_push::is_own_lease);
+    if let Some(target) = target.filter(|_| is_own) {
         let state =
             (target.row.state != TargetState::Closed).then(|| target_words::state(now, target, queue, false));
         let told = [target_words::last_try(task, target), state];

@@ -252,3 +252,14 @@ fn an_order_says_which_task_holds_up_the_others() {
         &["is `paused`", "The last attempt to send the task, at 2", " failed for that reason."],
     );
 }
+
+#[test]
+fn a_worker_with_the_name_of_the_server_is_a_worker() {
+    let nowhere = TcpListener::bind("127.0.0.1:0").and_then(|closed| closed.local_addr()).expect("a port");
+    let served = served(nowhere);
+    served.expect(201, "PUT", TARGET, &webhook(nowhere, json!({ "enabled": false })));
+    put(&served, "order:1");
+    served.expect(200, "POST", "/v1/queues/close/lease", r#"{"worker":"push","lease":"1h"}"#);
+    let told = story(&served, "order:1");
+    assert!(why(&told).starts_with("The worker `push` has the task since 2"), "{told}");
+}
