@@ -20,6 +20,7 @@ pub mod broker;
 pub mod dispatch;
 mod figures;
 pub mod guard;
+mod hands;
 #[cfg(feature = "kafka")]
 pub mod kafka;
 mod message;
@@ -47,6 +48,7 @@ struct VerifyWebhooks;
 
 pub use attempts::{AttemptRecord, Attempts};
 pub use figures::{Figures, Histogram, PUSH_BOUNDS_MS};
+pub use hands::{Hand, HandState, Hands};
 pub use message::Message;
 pub use outcome::Outcome;
 pub use push::{Notice, Pause, Push, Target, TargetState, TargetView};

@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use crate::attempts::Attempts;
 use crate::dispatch::Plan;
 use crate::figures::Figures;
+use crate::hands::Hands;
 use crate::outcome::Outcome;
 use crate::runner::{FromOutside, Runner, Wish};
 use crate::sink::Sink;
@@ -162,6 +163,8 @@ pub struct TargetView {
     pub figures: Arc<Figures>,
     /// The last attempts.
     pub attempts: Arc<Attempts>,
+    /// The tasks in hand.
+    pub hands: Arc<Hands>,
 }
 
 /// A change of the state of a target.
@@ -329,6 +332,7 @@ pub(crate) struct Shown {
     state: Mutex<State>,
     figures: Arc<Figures>,
     pub(crate) attempts: Arc<Attempts>,
+    pub(crate) hands: Arc<Hands>,
 }
 
 #[derive(Clone)]
@@ -364,7 +368,7 @@ impl State {
 }
 
 impl Shown {
-    /// A target that is changed keeps the attempts of `before`, and its counts if the kind is the same.
+    /// A target that is changed keeps the attempts and the tasks in hand of `before`, and its counts if the kind is the same.
     fn new(
         queue: QueueName,
         kind: &'static str,
@@ -378,7 +382,8 @@ impl Shown {
         let figures = before.filter(|before| before.kind == kind);
         let figures = figures.map(|before| Arc::clone(&before.figures)).unwrap_or_default();
         let attempts = before.map(|before| Arc::clone(&before.attempts)).unwrap_or_default();
-        Self { queue, kind, of_kind, notices, state: Mutex::new(state), figures, attempts }
+        let hands = before.map(|before| Arc::clone(&before.hands)).unwrap_or_default();
+        Self { queue, kind, of_kind, notices, state: Mutex::new(state), figures, attempts, hands }
     }
 
     /// Counts an attempt. `late_ms`: the time from the due time to the confirmation, if there was one.
@@ -431,6 +436,7 @@ impl Shown {
             reason,
             figures: Arc::clone(&self.figures),
             attempts: Arc::clone(&self.attempts),
+            hands: Arc::clone(&self.hands),
         }
     }
 }

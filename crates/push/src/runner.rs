@@ -15,6 +15,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::attempts::AttemptRecord;
 use crate::dispatch::{BreakerState, Dispatcher, Effect, Plan, SendNo, Sending};
+use crate::hands::SharedDispatcher;
 use crate::message::Message;
 use crate::outcome::Outcome;
 use crate::push::{Progress, Shown, TargetState};
@@ -51,7 +52,7 @@ pub(crate) struct Runner {
     queue: Queue,
     name: QueueName,
     sink: Arc<dyn Sink>,
-    dispatcher: Dispatcher,
+    dispatcher: SharedDispatcher,
     timeout: Duration,
     shown: Arc<Shown>,
     wishes: watch::Receiver<Wish>,
@@ -60,7 +61,6 @@ pub(crate) struct Runner {
     askers: Vec<oneshot::Sender<u64>>,
     /// The number of messages that were begun.
     begun_total: u64,
-    began: Instant,
     lease: Option<LeaseCall>,
     sends: JoinSet<(Report, Sent)>,
     numbers: HashMap<Id, SendNo>,
@@ -110,18 +110,19 @@ impl Runner {
         from_outside: FromOutside,
     ) -> Self {
         let FromOutside { wishes, asks } = from_outside;
+        let dispatcher = SharedDispatcher::new(Dispatcher::new(plan));
+        shown.hands.add(&dispatcher);
         let runner = Self {
             queue,
             name,
             sink,
-            dispatcher: Dispatcher::new(plan),
+            dispatcher,
             timeout: Duration::from_millis(plan.timeout_ms),
             shown,
             wishes,
             asks,
             askers: Vec::new(),
             begun_total: 0,
-            began: Instant::now(),
             lease: None,
             sends: JoinSet::new(),
             numbers: HashMap::new(),
@@ -135,29 +136,29 @@ impl Runner {
     pub(crate) async fn run(mut self) {
         let mut stop_at = None;
         let begun = match *self.wishes.borrow_and_update() {
-            Wish::Run => self.dispatcher.pass_time(0),
-            Wish::Pause | Wish::Stop(_) => self.dispatcher.pause(0),
+            Wish::Run => self.dispatcher.lock().pass_time(0),
+            Wish::Pause | Wish::Stop(_) => self.dispatcher.lock().pause(0),
         };
         self.carry_out(begun);
         if matches!(*self.wishes.borrow(), Wish::Stop(_)) {
             stop_at = Some(Instant::now());
         }
-        while stop_at.is_none() || !self.dispatcher.is_idle() || !self.calls.is_empty() {
+        while stop_at.is_none() || !self.dispatcher.lock().is_idle() || !self.calls.is_empty() {
             let event = self.next(stop_at).await;
             let now_ms = self.now_ms();
             let effects = match event {
-                Event::Leased(Ok(tasks)) => self.dispatcher.leased(now_ms, tasks),
+                Event::Leased(Ok(tasks)) => self.dispatcher.lock().leased(now_ms, tasks),
                 Event::Leased(Err(Unavailable::Closed)) => break,
-                Event::Leased(Err(_)) => self.dispatcher.lease_refused(now_ms),
+                Event::Leased(Err(_)) => self.dispatcher.lock().lease_refused(now_ms),
                 Event::Sent(ended) => self.sent(now_ms, ended),
-                Event::Extended(no, answer) => self.dispatcher.extended(now_ms, no, answer),
-                Event::Settled(tokens) => self.dispatcher.settled(now_ms, &tokens),
-                Event::Wish(Wish::Run) => self.dispatcher.resume(now_ms),
-                Event::Wish(Wish::Pause) => self.dispatcher.pause(now_ms),
+                Event::Extended(no, answer) => self.dispatcher.lock().extended(now_ms, no, answer),
+                Event::Settled(tokens) => self.dispatcher.lock().settled(now_ms, &tokens),
+                Event::Wish(Wish::Run) => self.dispatcher.lock().resume(now_ms),
+                Event::Wish(Wish::Pause) => self.dispatcher.lock().pause(now_ms),
                 Event::Wish(Wish::Stop(before)) => {
                     let whole = Instant::now() + self.timeout;
                     stop_at = Some(before.map_or(whole, |before| before.min(whole)));
-                    self.dispatcher.pause(now_ms)
+                    self.dispatcher.lock().pause(now_ms)
                 }
                 Event::Asked(asker) => {
                     self.askers.push(asker);
@@ -165,9 +166,9 @@ impl Runner {
                 }
                 Event::Time if stop_at.is_some_and(|at| at <= Instant::now()) => {
                     self.sends.abort_all();
-                    self.dispatcher.give_up(now_ms)
+                    self.dispatcher.lock().give_up(now_ms)
                 }
-                Event::Time => self.dispatcher.pass_time(now_ms),
+                Event::Time => self.dispatcher.lock().pass_time(now_ms),
             };
             self.carry_out(effects);
             // Under load, several attempts end at a time. To take them here is cheaper than to wait for each with all other events.
@@ -177,7 +178,7 @@ impl Runner {
                 self.carry_out(effects);
             }
             self.show();
-            if self.dispatcher.is_settled() && self.calls.is_empty() {
+            if self.dispatcher.lock().is_settled() && self.calls.is_empty() {
                 for asker in self.askers.drain(..) {
                     // A caller that has gone needs no answer.
                     let _ = asker.send(self.begun_total);
@@ -189,8 +190,12 @@ impl Runner {
     /// Waits for the next event.
     async fn next(&mut self, stop_at: Option<Instant>) -> Event {
         let now_ms = self.now_ms();
-        let wake = self.dispatcher.next_wake(now_ms).map(|ms| self.began + Duration::from_millis(ms));
-        let wake = [wake, stop_at.filter(|_| !self.dispatcher.is_idle())].into_iter().flatten().min();
+        let wake = self
+            .dispatcher
+            .lock()
+            .next_wake(now_ms)
+            .map(|ms| self.dispatcher.began + Duration::from_millis(ms));
+        let wake = [wake, stop_at.filter(|_| !self.dispatcher.lock().is_idle())].into_iter().flatten().min();
         let lease = async {
             match &mut self.lease {
                 Some(call) => call.await,
@@ -222,7 +227,7 @@ impl Runner {
 
     /// Makes the calls and begins the attempts, in the order of the effects.
     fn carry_out(&mut self, effects: Vec<Effect>) {
-        let lease_ms = self.dispatcher.lease_ms();
+        let lease_ms = self.dispatcher.lock().lease_ms();
         for effect in effects {
             match effect {
                 Effect::Lease { max } => {
@@ -279,7 +284,7 @@ impl Runner {
             Err(error) => (error.id(), Outcome::task_failed("the sink panicked")),
         };
         let no = self.numbers.remove(&id).expect("each attempt has a number");
-        self.dispatcher.sent(now_ms, no, &outcome)
+        self.dispatcher.lock().sent(now_ms, no, &outcome)
     }
 
     /// Counts and remembers an attempt.
@@ -305,22 +310,23 @@ impl Runner {
     /// Shows the state to others.
     fn show(&self) {
         let now_ms = self.now_ms();
-        let breaker = self.dispatcher.breaker();
+        let dispatcher = self.dispatcher.lock();
+        let breaker = dispatcher.breaker();
         self.shown.update(Progress {
             breaker: match breaker.state(now_ms) {
                 BreakerState::Closed => TargetState::Closed,
                 BreakerState::Open => TargetState::Open,
                 BreakerState::HalfOpen => TargetState::HalfOpen,
             },
-            next_try: breaker.opens_until(now_ms).map(|ms| self.began + Duration::from_millis(ms)),
-            in_flight: self.dispatcher.sending(),
+            next_try: breaker.opens_until(now_ms).map(|ms| self.dispatcher.began + Duration::from_millis(ms)),
+            in_flight: dispatcher.sending(),
             limit: breaker.limit(now_ms),
-            failure: self.dispatcher.last_failure().cloned(),
+            failure: dispatcher.last_failure().cloned(),
         });
     }
 
     fn now_ms(&self) -> u64 {
-        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+        u64::try_from(self.dispatcher.began.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 }
 

@@ -147,19 +147,22 @@ pub struct Dispatcher {
 /// Tasks that are sent one after the other: those of a group; `None`: those of the queue.
 type Line = Option<Group>;
 
+/// A task in hand.
 #[derive(Clone, Debug)]
-struct InHand {
-    leased: Arc<Leased>,
+pub(crate) struct InHand {
+    pub(crate) leased: Arc<Leased>,
     /// The number of tries so far, with the one under way.
-    tries: u32,
+    pub(crate) tries: u32,
+    /// When the last try began (ms). Meaningful only after the first try began.
+    pub(crate) sent_at_ms: u64,
     /// When the next try is due, which may be the first; `None`: a try is under way.
-    retry_at_ms: Option<u64>,
+    pub(crate) retry_at_ms: Option<u64>,
     extend_at_ms: u64,
 }
 
 impl InHand {
     /// The number of the present attempt, as the receiver is told it.
-    fn attempt(&self) -> u32 {
+    pub(crate) fn attempt(&self) -> u32 {
         self.leased.attempt.saturating_add(self.tries.saturating_sub(1))
     }
 
@@ -223,6 +226,28 @@ impl Dispatcher {
         self.in_hand.len()
     }
 
+    /// Returns the time after which the sending of one message is given up (ms).
+    pub(crate) fn timeout_ms(&self) -> u64 {
+        self.plan.timeout_ms
+    }
+
+    /// Returns the task in hand that has this id.
+    pub(crate) fn task_in_hand(&self, id: u64) -> Option<&InHand> {
+        self.in_hand.values().find(|in_hand| in_hand.leased.id == id)
+    }
+
+    /// Returns the task in hand behind which the tasks of this group wait; `None`: there is none, or they have no order.
+    pub(crate) fn head_of(&self, group: Option<&Group>) -> Option<&InHand> {
+        let mut in_hand = self.in_hand.values();
+        match self.plan.order {
+            Order::None => None,
+            Order::Group => {
+                group.and_then(|group| in_hand.find(|head| head.leased.group.as_ref() == Some(group)))
+            }
+            Order::Queue => in_hand.next(),
+        }
+    }
+
     /// Whether nothing is under way: no message, no lease call, and no ack that waits.
     #[must_use]
     pub fn is_idle(&self) -> bool {
@@ -274,11 +299,12 @@ impl Dispatcher {
             let leased = Arc::new(leased);
             let is_behind = self.line(&leased).is_some_and(|line| self.ending.contains(&line));
             let retry_at_ms = is_behind.then_some(now_ms);
-            self.in_hand.insert(no, InHand { leased, tries: 0, retry_at_ms, extend_at_ms });
+            self.in_hand
+                .insert(no, InHand { leased, tries: 0, sent_at_ms: now_ms, retry_at_ms, extend_at_ms });
             if is_behind {
                 self.retries.insert((now_ms, no));
             } else {
-                self.send(no, &mut effects);
+                self.send(now_ms, no, &mut effects);
             }
         }
         // The breaker opened, or the target was paused, while the call waited.
@@ -508,9 +534,10 @@ impl Dispatcher {
     }
 
     /// Sends a task in hand.
-    fn send(&mut self, no: SendNo, effects: &mut Vec<Effect>) {
+    fn send(&mut self, now_ms: u64, no: SendNo, effects: &mut Vec<Effect>) {
         let in_hand = self.in_hand.get_mut(&no).expect("the caller has just found it");
         in_hand.tries = in_hand.tries.saturating_add(1);
+        in_hand.sent_at_ms = now_ms;
         self.sending += 1;
         let (attempt, is_last) = (in_hand.attempt(), in_hand.is_last());
         effects.push(Effect::Send(Sending { no, leased: Arc::clone(&in_hand.leased), attempt, is_last }));
@@ -531,7 +558,7 @@ impl Dispatcher {
         {
             self.retries.remove(&(at, no));
             self.in_hand.get_mut(&no).expect("what is tried again is in hand").retry_at_ms = None;
-            self.send(no, effects);
+            self.send(now_ms, no, effects);
         }
         let acks = self.settling.take(now_ms, self.sending == 0);
         if !acks.is_empty() {

@@ -11,5 +11,7 @@ mod dispatcher;
 mod given_back;
 mod settling;
 
+pub(crate) use dispatcher::InHand;
+
 pub use breaker::{Breaker, BreakerPlan, BreakerState};
 pub use dispatcher::{Dispatcher, Effect, Order, Plan, SendNo, Sending};

@@ -7,6 +7,7 @@ pub(crate) mod caller;
 pub(crate) mod dead;
 pub(crate) mod drain;
 pub(crate) mod expected;
+mod hand_words;
 pub(crate) mod job;
 pub(crate) mod jobs;
 pub(crate) mod jobs_of_before;

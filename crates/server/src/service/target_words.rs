@@ -7,29 +7,8 @@ use super::words::{argument, at, length, quoted};
 use crate::targets::TargetFacts;
 
 /// The name of a target for people, its kind and its place: "`webhook https://shop.example/hooks`".
-fn name(target: &TargetFacts) -> String {
+pub(super) fn name(target: &TargetFacts) -> String {
     quoted(format!("{} {}", target.row.kind.name(), target.row.to).trim_end())
-}
-
-/// A task that the server itself has leased, to send it.
-pub(super) fn in_hand(task: &TaskView, target: &TargetFacts) -> String {
-    let since = task.leased_since.map(|since| format!(" since {}", at(since))).unwrap_or_default();
-    format!(
-        "The server has the task in hand{since} to send it to the target of its queue, {}: this is attempt {}.",
-        name(target),
-        task.attempt
-    )
-}
-
-/// The last try of a task that the server keeps in hand, if that has failed.
-pub(super) fn last_try(task: &TaskView, target: &TargetFacts) -> Option<String> {
-    let begun = task.leased_since.map_or(0, Timestamp::as_ms);
-    let last = last_attempt(task, target).filter(|last| last.at_ms >= begun && has_failed(last))?;
-    Some(format!(
-        "Its last try, at {}, failed{}. The server tries it again, before later tasks of its order.",
-        time::format(last.at_ms),
-        because(last.reason.as_deref(), None)
-    ))
 }
 
 /// The last attempt to send this task, and not an earlier one of the same key.

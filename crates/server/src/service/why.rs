@@ -3,6 +3,7 @@
 use tickwheel_api::{RateBody, TargetState};
 use tickwheel_queue::{Dead, Death, Failed, Failure, QueueView, Rate, State, TaskView, Timestamp};
 
+use super::hand_words;
 use super::target_words;
 use super::words::{argument, at, length, quoted, with_reason};
 use crate::targets::TargetFacts;
@@ -18,7 +19,7 @@ pub(crate) fn why(
     target: Option<&TargetFacts>,
 ) -> String {
     let sentences = match (task.state, &task.extra.dead) {
-        (_, Some(dead)) => vec![why_dead(task, dead)],
+        (_, Some(dead)) => vec![why_dead(task, dead, queue, target)],
         (State::Leased, _) => why_leased(now, task, queue, target),
         (State::Scheduled, _) => why_scheduled(now, task, queue, target),
         (State::Ready | State::Dead, _) => why_ready(now, task, queue, target),
@@ -31,7 +32,7 @@ pub(crate) fn done(target: Option<&TargetFacts>) -> String {
     target.and_then(target_words::confirmed).unwrap_or_else(|| DONE.to_owned())
 }
 
-fn why_dead(task: &TaskView, dead: &Dead) -> String {
+fn why_dead(task: &TaskView, dead: &Dead, queue: &QueueView, target: Option<&TargetFacts>) -> String {
     let at = at(dead.at);
     // The last failure may be older than the death.
     let is_cause = |failure: &&Failure| match dead.why {
@@ -44,10 +45,13 @@ fn why_dead(task: &TaskView, dead: &Dead) -> String {
     let reason = failure.and_then(|failure| failure.reason.as_deref());
     let reason = with_reason(reason);
     match dead.why {
-        Death::MaxAttempts => format!(
-            "The task is dead: attempt {}, the last one that its retry policy allows, failed at {at}{reason}.",
-            task.attempt
-        ),
+        Death::MaxAttempts => {
+            let last = match last_number(task, queue, target) {
+                Some(number) => format!("attempt {number}, the last one that its retry policy allows,"),
+                None => "the last attempt that its retry policy allows".to_owned(),
+            };
+            format!("The task is dead: {last} failed at {at}{reason}.")
+        }
         Death::Expired => format!("The task is dead: it expired at {at}, before a worker had acked it."),
         Death::Buried => format!("The task is dead: a worker buried it at {at}{reason}."),
         Death::Refused => {
@@ -64,18 +68,27 @@ fn why_dead(task: &TaskView, dead: &Dead) -> String {
     }
 }
 
+/// The number of the last attempt of a task whose attempts are used up; `None`: it is not known. An order tries a task in hand, and the task
+/// does not count those tries.
+fn last_number(task: &TaskView, queue: &QueueView, target: Option<&TargetFacts>) -> Option<u32> {
+    let of_queue = || queue.settings.retry.or_else(|| queue.target.as_ref()?.retry);
+    let allowed = task.extra.retry.or_else(of_queue).and_then(|retry| retry.max_attempts);
+    if allowed.is_none_or(|allowed| task.attempt >= allowed) {
+        return Some(task.attempt);
+    }
+    target.and_then(|target| target_words::last_attempt(task, target)).map(|last| last.attempt)
+}
+
 fn why_leased(
     now: Timestamp,
     task: &TaskView,
     queue: &QueueView,
     target: Option<&TargetFacts>,
 ) -> Vec<String> {
-    let is_own = task.leased_by.as_ref().is_some_and(tickwheel_push::is_own_lease);
-    if let Some(target) = target.filter(|_| is_own) {
-        let state =
-            (target.row.state != TargetState::Closed).then(|| target_words::state(now, target, queue, false));
-        let told = [target_words::last_try(task, target), state];
-        return [target_words::in_hand(task, target)].into_iter().chain(told.into_iter().flatten()).collect();
+    if task.leased_by.as_ref().is_some_and(tickwheel_push::is_own_lease) {
+        let fails = target.filter(|target| target.row.state != TargetState::Closed);
+        let state = fails.map(|target| target_words::state(now, target, queue, false));
+        return [hand_words::in_hand(now, task, target)].into_iter().chain(state).collect();
     }
     let by = task
         .leased_by

@@ -18,7 +18,7 @@ use tickwheel_push::broker::LinkState;
 use tickwheel_push::webhook::new_secret;
 use tickwheel_push::{Figures, Message, Notice, Pause, Push, TargetState};
 use tickwheel_queue::{
-    AdvanceError, Key, Queue, QueueChange, QueueName, QueueSettings, TargetRecord, Timestamp,
+    AdvanceError, Key, Queue, QueueChange, QueueName, QueueSettings, TargetRecord, TaskView, Timestamp,
 };
 use tokio::sync::{Mutex, mpsc};
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
@@ -332,11 +332,17 @@ impl Targets {
         Ok(targets.iter().filter(|(name, _)| covers(name)).map(row).collect())
     }
 
-    /// Returns what there is to say about the target of a queue, which has this record, when the task of this key waits.
-    pub(crate) fn facts(&self, queue: &QueueName, record: &TargetRecord, key: &Key) -> TargetFacts {
+    /// Returns what there is to say about the target of a queue, which has this record, when the task of this key waits. `task`: that task;
+    /// `None`: it is done.
+    pub(crate) fn facts(
+        &self,
+        queue: &QueueName,
+        record: &TargetRecord,
+        key: &Key,
+        task: Option<&TaskView>,
+    ) -> TargetFacts {
         let (running, now_ms) = (self.0.push.view(queue), self.0.queue.now().as_ms());
-        let last_attempt = running.as_ref().and_then(|running| running.attempts.last_of(key));
-        TargetFacts::of(&self.0.outside, queue, record, running.as_ref(), last_attempt.as_ref(), now_ms)
+        TargetFacts::of(&self.0.outside, queue, record, running.as_ref(), key, task, now_ms)
     }
 
     /// Returns the connections of the configuration and their states.

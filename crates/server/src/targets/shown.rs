@@ -11,6 +11,7 @@ use tickwheel_push::{AttemptRecord, Figures, Report};
 use tickwheel_queue::QueueName;
 use tokio::time::Instant;
 
+use super::facts::HandState;
 use super::stored::Stored;
 use crate::translate::twin::Twin;
 
@@ -147,6 +148,20 @@ pub(super) fn attempt(record: &AttemptRecord) -> AttemptBody {
         status: record.status,
         reason: record.reason.as_deref().map(str::to_owned),
         answer: answer(&record.answer),
+    }
+}
+
+/// The state of a task in hand. `now_ms`: the time (ms since 1970).
+pub(super) fn hand_state(state: tickwheel_push::HandState, now_ms: i64) -> HandState {
+    match state {
+        tickwheel_push::HandState::New => HandState::New,
+        tickwheel_push::HandState::Sending { since, until } => {
+            let since_ms = before(now_ms, since.elapsed());
+            let timeout_ms = until.saturating_duration_since(since).as_millis();
+            let timeout_ms = i64::try_from(timeout_ms).unwrap_or(i64::MAX);
+            HandState::Sending { since_ms, until_ms: since_ms.saturating_add(timeout_ms) }
+        }
+        tickwheel_push::HandState::Failed { next } => HandState::Failed { next_ms: after(now_ms, next) },
     }
 }
 

@@ -45,7 +45,7 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    /// Answers the first requests with these lines (`500 No`), and all others with 204.
+    /// Answers the first requests with these lines (`500 No`), and all others with 204. A request whose line is `hang` gets no answer.
     pub(crate) fn start(answers: &[&'static str]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
@@ -81,6 +81,10 @@ fn serve(stream: &TcpStream, seen: &Mutex<Vec<Received>>, plan: &Mutex<VecDeque<
     while let Some(request) = read(&mut reader) {
         let answer = plan.lock().expect("no panic").pop_front().unwrap_or("204 No Content");
         seen.lock().expect("no panic").push(request);
+        if answer == "hang" {
+            // The end of the test's process ends the wait.
+            thread::park();
+        }
         let length = if answer.starts_with("204") { "" } else { "content-length: 0\r\n" };
         if write!(&*stream, "HTTP/1.1 {answer}\r\n{length}\r\n").is_err() {
             return;

@@ -43,6 +43,13 @@ fn webhook(address: SocketAddr, more: Value) -> String {
     target.to_string()
 }
 
+/// The instant behind these words (ms since 1970).
+#[track_caller]
+fn instant(text: &str, before: &str) -> i64 {
+    let (_, rest) = text.split_once(before).unwrap_or_else(|| panic!("{before:?} is said: {text}"));
+    tickwheel_api::time::parse(&rest[..24]).expect("an instant")
+}
+
 fn put(served: &Served, key: &str) {
     served.expect(201, "PUT", &format!("/v1/queues/close/tasks/{key}"), r#"{"payload":{"order":1}}"#);
 }
@@ -179,9 +186,17 @@ fn a_target_that_works_says_how_many_messages_are_under_way() {
     served.expect(201, "PUT", TARGET, &webhook(address, json!({ "concurrency": 1, "timeout": "5m" })));
     put(&served, "order:1");
     let named = format!(
-        "to send it to the target of its queue, `webhook http://{address}/hooks`: this is attempt 1."
+        "to send it to the target of its queue, `webhook http://{address}/hooks`: this is attempt 1, under way since 2"
     );
-    says(&served, "order:1", &["The server has the task in hand since 2", &named]);
+    let ends = "Z, at the latest until 2";
+    let told = says(
+        &served,
+        "order:1",
+        &["The server has the task in hand since 2", &named, ends, "Z (`timeout`)."],
+    );
+    let [since, until] =
+        ["under way since ", "at the latest until "].map(|before| instant(why(&told), before));
+    assert_eq!(until - since, 300_000, "the time-out is 5 min: {told}");
     put(&served, "order:2");
     put(&served, "order:3");
     says(
@@ -236,7 +251,12 @@ fn an_order_says_which_task_holds_up_the_others() {
         &webhook(receiver.address, json!({ "order": "queue", "retry": retry })),
     );
     put(&served, "order:1");
-    let tried = ["The server has the task in hand since 2", "Its last try, at 2", " failed: `http 500"];
+    let tried = [
+        "The server has the task in hand since 2",
+        "/hooks`. Attempt 1 failed at 2",
+        "Z: `http 500`, and attempt 2 is due at 2",
+        "Z, in 59m, before later tasks of its order.",
+    ];
     says(&served, "order:1", &tried);
     put(&served, "order:2");
     says(
@@ -251,6 +271,42 @@ fn an_order_says_which_task_holds_up_the_others() {
         "order:1",
         &["is `paused`", "The last attempt to send the task, at 2", " failed for that reason."],
     );
+}
+
+#[test]
+fn a_task_that_is_tried_in_hand_tells_the_attempt_that_the_target_was_told() {
+    let receiver = Receiver::start(&["500 No"; 3]);
+    let served = served(receiver.address);
+    let retry = json!({ "max_attempts": 3, "base": "500ms", "jitter": 0 });
+    let target = json!({ "order": "queue", "retry": retry });
+    served.expect(201, "PUT", TARGET, &webhook(receiver.address, target));
+    put(&served, "order:1");
+    let told = says(&served, "order:1", &["Attempt 2 failed at 2", "and attempt 3 is due at 2"]);
+    assert_eq!(told["last_attempt"]["attempt"], 2, "{told}");
+    says(
+        &served,
+        "order:1",
+        &["The task is dead: attempt 3, the last one that its retry policy allows, failed at 2"],
+    );
+    let attempts: Vec<_> =
+        receiver.requests().iter().map(|request| request.header("tickwheel-attempt").to_owned()).collect();
+    assert_eq!(attempts, ["1", "2", "3"]);
+}
+
+#[test]
+fn a_retry_in_hand_tells_its_number_and_the_failure_before_it() {
+    let receiver = Receiver::start(&["500 No", "hang"]);
+    let served = served(receiver.address);
+    let retry = json!({ "max_attempts": 3, "backoff": "fixed", "base": "10ms", "jitter": 0 });
+    let target = json!({ "order": "queue", "retry": retry, "timeout": "5m" });
+    served.expect(201, "PUT", TARGET, &webhook(receiver.address, target));
+    put(&served, "order:1");
+    let told = says(
+        &served,
+        "order:1",
+        &[": this is attempt 2, under way since 2", "(`timeout`). Attempt 1 failed at 2"],
+    );
+    assert!(why(&told).ends_with("Z: `http 500`."), "{told}");
 }
 
 #[test]

@@ -27,7 +27,8 @@ async fn get(call: Call) -> Result<Response, Refusal> {
         Err(error) => return Err(translate::get_refused(&error, queue, &key).into()),
     };
     let around = caller.queue(Right::Read, queue)?.await?;
-    let target = around.target.as_deref().map(|record| caller.app.targets.facts(queue, record, &key));
+    let target =
+        around.target.as_deref().map(|record| caller.app.targets.facts(queue, record, &key, task.as_ref()));
     let (why, story) = match &task {
         Some(task) => (why::why(caller.app.queue.now(), task, &around, target.as_ref()), story::story(task)),
         None => (why::done(target.as_ref()), done()),
