@@ -1,11 +1,11 @@
 //! The sentences about tasks that the server has in hand, to send them to the target of their queue.
 
-use tickwheel_api::{AttemptBody, TargetKind, TargetState, time};
-use tickwheel_queue::{TaskView, Timestamp};
+use tickwheel_api::{AttemptBody, TargetKind, TargetOrder, TargetState, time};
+use tickwheel_queue::{QueueView, TaskView, Timestamp};
 
 use super::target_words::{because, has_failed, last_attempt, name};
-use super::words::{at, length};
-use crate::targets::{HandState, TargetFacts};
+use super::words::{at, length, quoted};
+use crate::targets::{HandFacts, HandState, TargetFacts};
 
 /// The condition of a task that is sent next.
 const FOLLOWS: &str = "it is sent as soon as the end of the task before it is stored";
@@ -97,4 +97,48 @@ fn times(since_ms: i64, until_ms: i64, target: &TargetFacts) -> String {
         _ => "`timeout`, and the time to connect if there is no connection",
     };
     format!("since {since}, at the latest until {until} ({timeout})")
+}
+
+/// The order of the target, if it holds the task up behind another one.
+pub(super) fn behind(
+    now: Timestamp,
+    task: &TaskView,
+    queue: &QueueView,
+    target: &TargetFacts,
+) -> Option<String> {
+    let order = match (target.order, &task.extra.group) {
+        (TargetOrder::None, _) | (TargetOrder::Group, None) => return None,
+        (TargetOrder::Group, Some(group)) => {
+            // The target has set the limit of the queue to one.
+            let limit = queue.settings.max_in_flight_per_group?;
+            task.group_in_flight.filter(|leased| *leased >= limit)?;
+            format!("the order of its group {}", quoted(group.as_str()))
+        }
+        (TargetOrder::Queue, _) => "the order of its queue".to_owned(),
+    };
+    let keeps = format!("The task is ready, but the target keeps {order} (`order`)");
+    match (&target.head, target.order) {
+        (Some(head), _) => {
+            let key = quoted(head.key.as_str());
+            Some(format!("{keeps}, and the task {key} comes first: {}.", doing(now, head, target)))
+        }
+        (None, TargetOrder::Group) => Some(format!(
+            "{keeps}, and another task of the group is in flight: a worker has it, or its end is not stored yet."
+        )),
+        (None, TargetOrder::None | TargetOrder::Queue) => None,
+    }
+}
+
+/// The clause about the task that comes first. A later sentence tells the last failure of the target.
+fn doing(now: Timestamp, head: &HandFacts, target: &TargetFacts) -> String {
+    match head.state {
+        HandState::New => FOLLOWS.to_owned(),
+        HandState::Sending { since_ms, until_ms } => {
+            format!("its attempt {} is under way {}", head.attempt, times(since_ms, until_ms, target))
+        }
+        HandState::Failed { next_ms } => {
+            let failed = failed("its attempt", head.attempt, head.ended.as_ref(), Some(target));
+            format!("{failed}, and {}", next_attempt(now, head.attempt, next_ms))
+        }
+    }
 }

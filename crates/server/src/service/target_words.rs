@@ -1,7 +1,7 @@
 //! The sentences about the target of a queue, for the answer to "why has this not run yet".
 
-use tickwheel_api::{AttemptBody, AttemptOutcome, TargetOrder, TargetState, time};
-use tickwheel_queue::{QueueView, TaskView, Timestamp};
+use tickwheel_api::{AttemptBody, AttemptOutcome, TargetState, time};
+use tickwheel_queue::{TaskView, Timestamp};
 
 use super::words::{argument, at, length, quoted};
 use crate::targets::TargetFacts;
@@ -48,7 +48,7 @@ pub(super) fn because(reason: Option<&str>, target: Option<&TargetFacts>) -> Str
 }
 
 /// The state of a target, for a task that waits for it. `is_held_up`: the queue itself lets nothing through now.
-pub(super) fn state(now: Timestamp, target: &TargetFacts, queue: &QueueView, is_held_up: bool) -> String {
+pub(super) fn state(now: Timestamp, target: &TargetFacts, is_held_up: bool) -> String {
     let row = &target.row;
     let subject = format!("The target of its queue, {},", name(target));
     let since = row.since_ms.map(time::format).unwrap_or_default();
@@ -60,7 +60,7 @@ pub(super) fn state(now: Timestamp, target: &TargetFacts, queue: &QueueView, is_
         TargetState::Closed if !target.is_started => format!(
             "{subject} is not started yet, because the server has not read its targets. If that lasts, its log says why (`targets_not_read`)."
         ),
-        TargetState::Closed => format!("{subject} {}{last_failure}", closed(target, queue, is_held_up)),
+        TargetState::Closed => format!("{subject} {}{last_failure}", closed(target, is_held_up)),
         TargetState::Open => {
             let reason = reason.unwrap_or_else(|| "it does not say why".to_owned());
             let until = row.next_try_ms.and_then(Timestamp::from_ms);
@@ -109,15 +109,11 @@ pub(super) fn next_attempt(task: &TaskView, target: &TargetFacts) -> String {
 }
 
 /// A target that takes messages: what the task waits for behind it.
-fn closed(target: &TargetFacts, queue: &QueueView, is_held_up: bool) -> String {
-    let TargetFacts { limit, concurrency, order, .. } = target;
+fn closed(target: &TargetFacts, is_held_up: bool) -> String {
+    let TargetFacts { limit, concurrency, .. } = target;
     let in_flight = target.row.in_flight;
     if is_held_up {
         return "takes messages.".to_owned();
-    }
-    if *order == TargetOrder::Queue && queue.counts.leased > 0 {
-        return "takes one message after the other (the order `queue`), and the task before this one is not delivered yet."
-            .to_owned();
     }
     if in_flight < *limit {
         return format!(

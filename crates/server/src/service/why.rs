@@ -20,8 +20,8 @@ pub(crate) fn why(
 ) -> String {
     let sentences = match (task.state, &task.extra.dead) {
         (_, Some(dead)) => vec![why_dead(task, dead, queue, target)],
-        (State::Leased, _) => why_leased(now, task, queue, target),
-        (State::Scheduled, _) => why_scheduled(now, task, queue, target),
+        (State::Leased, _) => why_leased(now, task, target),
+        (State::Scheduled, _) => why_scheduled(now, task, target),
         (State::Ready | State::Dead, _) => why_ready(now, task, queue, target),
     };
     sentences.join(" ")
@@ -79,15 +79,10 @@ fn last_number(task: &TaskView, queue: &QueueView, target: Option<&TargetFacts>)
     target.and_then(|target| target_words::last_attempt(task, target)).map(|last| last.attempt)
 }
 
-fn why_leased(
-    now: Timestamp,
-    task: &TaskView,
-    queue: &QueueView,
-    target: Option<&TargetFacts>,
-) -> Vec<String> {
+fn why_leased(now: Timestamp, task: &TaskView, target: Option<&TargetFacts>) -> Vec<String> {
     if task.leased_by.as_ref().is_some_and(tickwheel_push::is_own_lease) {
         let fails = target.filter(|target| target.row.state != TargetState::Closed);
-        let state = fails.map(|target| target_words::state(now, target, queue, false));
+        let state = fails.map(|target| target_words::state(now, target, false));
         return [hand_words::in_hand(now, task, target)].into_iter().chain(state).collect();
     }
     let by = task
@@ -99,12 +94,7 @@ fn why_leased(
     vec![format!("{by} has the task{since}, at the latest{until}: this is attempt {}.", task.attempt)]
 }
 
-fn why_scheduled(
-    now: Timestamp,
-    task: &TaskView,
-    queue: &QueueView,
-    target: Option<&TargetFacts>,
-) -> Vec<String> {
+fn why_scheduled(now: Timestamp, task: &TaskView, target: Option<&TargetFacts>) -> Vec<String> {
     let due = at(task.due_at);
     let left = match task.due_at.ms_since(now) {
         0 => String::new(),
@@ -126,7 +116,7 @@ fn why_scheduled(
     };
     // A target that fails may work again by then.
     let stopped = target.filter(|target| target_words::waits_for_operator(target));
-    let stopped = stopped.map(|target| target_words::state(now, target, queue, false));
+    let stopped = stopped.map(|target| target_words::state(now, target, false));
     [first].into_iter().chain(stopped).collect()
 }
 
@@ -137,16 +127,21 @@ fn why_ready(
     queue: &QueueView,
     target: Option<&TargetFacts>,
 ) -> Vec<String> {
-    let held_up = held_up(task, queue);
+    let held_up = held_up(now, task, queue, target);
     let is_held_up = held_up.is_some();
     let first = held_up.unwrap_or_else(|| in_line(now, task, queue, target.is_some()));
-    let target_state = target.map(|target| target_words::state(now, target, queue, is_held_up));
+    let target_state = target.map(|target| target_words::state(now, target, is_held_up));
     let told = [Some(first), target_state, last_failure(task, target)];
     told.into_iter().flatten().collect()
 }
 
-/// The pause or the limit that keeps all tasks of the queue or of the group from being delivered, if there is one.
-fn held_up(task: &TaskView, queue: &QueueView) -> Option<String> {
+/// The pause, the order of the target or the limit that keeps all tasks of the queue or of the group from being delivered, if there is one.
+fn held_up(
+    now: Timestamp,
+    task: &TaskView,
+    queue: &QueueView,
+    target: Option<&TargetFacts>,
+) -> Option<String> {
     let QueueView { counts, settings, paused_until, next_delivery_ms, .. } = queue;
     if counts.paused {
         let resume = format!("`tickwheel queues resume {}`", argument(counts.queue.as_str()));
@@ -155,6 +150,9 @@ fn held_up(task: &TaskView, queue: &QueueView) -> Option<String> {
             None => resume,
         };
         return Some(format!("The task is ready, but its queue is paused until {until}."));
+    }
+    if let Some(behind) = target.and_then(|target| hand_words::behind(now, task, queue, target)) {
+        return Some(behind);
     }
     if let Some(max) = settings.max_in_flight.filter(|max| counts.leased >= *max) {
         return Some(format!(

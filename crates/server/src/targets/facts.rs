@@ -27,10 +27,14 @@ pub(crate) struct TargetFacts {
     pub(crate) last_attempt: Option<AttemptBody>,
     /// The task of the question, if the server has it in hand.
     pub(crate) hand: Option<HandFacts>,
+    /// Another task that the server has in hand, behind which the task of the question waits in the order of the target.
+    pub(crate) head: Option<HandFacts>,
 }
 
 /// A task that the server has in hand.
 pub(crate) struct HandFacts {
+    /// The key of the task.
+    pub(crate) key: Key,
     /// The number of its present attempt, as the receiver is told it, see [`Hand`].
     pub(crate) attempt: u32,
     /// The state of the task.
@@ -79,6 +83,9 @@ impl TargetFacts {
         let hand_of = |hand| running.map(|running| HandFacts::of(hand, &running.attempts, now_ms));
         let hands = task.zip(running.map(|running| &running.hands));
         let hand = hands.and_then(|(task, hands)| hands.task(task.id)).and_then(hand_of);
+        let head = hands.and_then(|(task, hands)| {
+            hands.head_of(task.extra.group.as_ref()).filter(|head| head.id != task.id).and_then(hand_of)
+        });
         let last_attempt = running.and_then(|running| running.attempts.last_of(key));
         Self {
             row,
@@ -89,6 +96,7 @@ impl TargetFacts {
             order,
             last_attempt: last_attempt.as_ref().map(shown::attempt),
             hand,
+            head,
         }
     }
 }
@@ -98,6 +106,6 @@ impl HandFacts {
         let Hand { id, key, attempt, state } = hand;
         let state = shown::hand_state(state, now_ms);
         let ended = attempts.last_of(&key).filter(|last| (last.id, last.attempt) == (id, attempt));
-        Self { attempt, state, ended: ended.as_ref().map(shown::attempt) }
+        Self { key, attempt, state, ended: ended.as_ref().map(shown::attempt) }
     }
 }

@@ -27,7 +27,7 @@ mod secrets;
 mod shown;
 mod stored;
 
-pub(crate) use facts::{HandState, TargetFacts};
+pub(crate) use facts::{HandFacts, HandState, TargetFacts};
 pub(crate) use keeper::{TargetFigures, Targets};
 pub use key_use::KeyUse;
 pub(crate) use outside::Outside;

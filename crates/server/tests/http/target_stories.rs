@@ -259,11 +259,13 @@ fn an_order_says_which_task_holds_up_the_others() {
     ];
     says(&served, "order:1", &tried);
     put(&served, "order:2");
-    says(
-        &served,
-        "order:2",
-        &["takes one message after the other (the order `queue`)", "Its last failure: `http 500"],
-    );
+    let waits = [
+        "The task is ready, but the target keeps the order of its queue (`order`), and the task `order:1` comes first: its attempt 1 failed at 2",
+        "Z, and attempt 2 is due at 2",
+        "Z, in 59m. The target of its queue, `webhook http://",
+        "/hooks`, takes messages. Its last failure: `http 500`.",
+    ];
+    says(&served, "order:2", &waits);
     // A pause gives back what is in hand.
     served.expect(200, "POST", &format!("{TARGET}/pause"), "");
     says(
@@ -271,6 +273,46 @@ fn an_order_says_which_task_holds_up_the_others() {
         "order:1",
         &["is `paused`", "The last attempt to send the task, at 2", " failed for that reason."],
     );
+}
+
+#[test]
+fn a_group_in_order_waits_for_its_task_in_hand_and_not_for_a_limit() {
+    let receiver = Receiver::start(&["500 No", "500 No"]);
+    let served = served(receiver.address);
+    let retry = json!({ "max_attempts": 9, "backoff": "fixed", "base": "1h", "jitter": 0 });
+    let target = json!({ "order": "group", "retry": retry });
+    served.expect(201, "PUT", TARGET, &webhook(receiver.address, target));
+    let put = |key: &str, group: &str| {
+        let task = json!({ "group": group }).to_string();
+        served.expect(201, "PUT", &format!("/v1/queues/close/tasks/{key}"), &task);
+    };
+    put("a:1", "a");
+    says(&served, "a:1", &["Attempt 1 failed at 2", "and attempt 2 is due at 2"]);
+    put("a:2", "a");
+    let told = says(
+        &served,
+        "a:2",
+        &[
+            "The task is ready, but the target keeps the order of its group `a` (`order`), and the task `a:1` comes first: its attempt 1 failed",
+            "Z, and attempt 2 is due at 2",
+            "Z, in 59m. The target of its queue",
+        ],
+    );
+    assert!(!why(&told).contains("max_in_flight"), "the target has set the limit: {told}");
+    // A worker may have the task of the group as well.
+    served.expect(200, "POST", &format!("{TARGET}/pause"), "");
+    put("b:1", "b");
+    put("b:2", "b");
+    says(&served, "a:1", &["The task has been due for"]);
+    served.expect(200, "POST", "/v1/queues/close/lease", r#"{"max":10}"#);
+    let told = says(
+        &served,
+        "b:2",
+        &[
+            "keeps the order of its group `b` (`order`), and another task of the group is in flight: a worker has it,",
+        ],
+    );
+    assert!(!why(&told).contains("comes first"), "{told}");
 }
 
 #[test]
@@ -306,6 +348,8 @@ fn a_retry_in_hand_tells_its_number_and_the_failure_before_it() {
         "order:1",
         &[": this is attempt 2, under way since 2", "(`timeout`). Attempt 1 failed at 2"],
     );
+    put(&served, "order:2");
+    says(&served, "order:2", &["and the task `order:1` comes first: its attempt 2 is under way since 2"]);
     assert!(why(&told).ends_with("Z: `http 500`."), "{told}");
 }
 
