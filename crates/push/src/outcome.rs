@@ -30,6 +30,8 @@ pub enum Outcome {
         /// The breaker opens at once, for at least this time (ms): the target asked for silence, or is known to be down. With 0 it opens for
         /// the time of its plan. `None`: the failure is one of several in a row.
         open_ms: Option<u64>,
+        /// Whether the target itself asked for this time, so that people are told that.
+        asked: bool,
     },
     /// The target will never take this task. The task is dead at once.
     Undeliverable {
@@ -56,7 +58,7 @@ impl Outcome {
 
     /// Returns a failure of the target with this reason.
     pub fn target_failed(reason: impl Into<Arc<str>>) -> Self {
-        Self::TargetFailed { reason: reason.into(), open_ms: None }
+        Self::TargetFailed { reason: reason.into(), open_ms: None, asked: false }
     }
 
     /// Returns the outcome of a message that the target will never take.

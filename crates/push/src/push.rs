@@ -153,6 +153,8 @@ pub struct TargetView {
     pub since: Instant,
     /// When the next message is tried, if the state is open.
     pub next_try: Option<Instant>,
+    /// Whether the target itself asked for the wait until `next_try`.
+    pub is_silence_asked: bool,
     /// The number of messages that are being sent.
     pub in_flight: usize,
     /// The largest number of messages that may be sent at one time now. It is less than the target's settings say after the target has failed.
@@ -350,6 +352,8 @@ pub(crate) struct Progress {
     pub(crate) breaker: TargetState,
     /// When an open breaker lets a message through.
     pub(crate) next_try: Option<Instant>,
+    /// Whether the target asked for the wait until then.
+    pub(crate) is_silence_asked: bool,
     pub(crate) in_flight: usize,
     pub(crate) limit: usize,
     /// The reason of the last failure since the last success.
@@ -376,8 +380,14 @@ impl Shown {
         notices: mpsc::UnboundedSender<Notice>,
         before: Option<&Self>,
     ) -> Self {
-        let progress =
-            Progress { breaker: TargetState::Closed, next_try: None, in_flight: 0, limit: 0, failure: None };
+        let progress = Progress {
+            breaker: TargetState::Closed,
+            next_try: None,
+            is_silence_asked: false,
+            in_flight: 0,
+            limit: 0,
+            failure: None,
+        };
         let state = State { pause: None, since: Instant::now(), progress };
         let figures = before.filter(|before| before.kind == kind);
         let figures = figures.map(|before| Arc::clone(&before.figures)).unwrap_or_default();
@@ -425,12 +435,14 @@ impl Shown {
     fn view(&self) -> TargetView {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let (shown, reason) = state.shown();
-        let Progress { next_try, in_flight, limit, .. } = state.progress;
+        let Progress { next_try, is_silence_asked, in_flight, limit, .. } = state.progress;
+        let is_open = shown == TargetState::Open;
         TargetView {
             kind: self.kind,
             state: shown,
             since: state.since,
-            next_try: next_try.filter(|_| shown == TargetState::Open),
+            next_try: next_try.filter(|_| is_open),
+            is_silence_asked: is_silence_asked && is_open,
             in_flight,
             limit,
             reason,

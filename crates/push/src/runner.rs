@@ -319,6 +319,7 @@ impl Runner {
                 BreakerState::HalfOpen => TargetState::HalfOpen,
             },
             next_try: breaker.opens_until(now_ms).map(|ms| self.dispatcher.began + Duration::from_millis(ms)),
+            is_silence_asked: dispatcher.is_silence_asked(now_ms),
             in_flight: dispatcher.sending(),
             limit: breaker.limit(now_ms),
             failure: dispatcher.last_failure().cloned(),

@@ -266,7 +266,7 @@ fn each_task_is_settled_once_whatever_happens() {
                 Op::Deliver(nth) => world.end_send(nth, &Outcome::Delivered),
                 Op::Fail(nth) => world.end_send(nth, &Outcome::task_failed("no")),
                 Op::TargetFails(nth, open_ms) => {
-                    world.end_send(nth, &Outcome::TargetFailed { reason: "down".into(), open_ms });
+                    world.end_send(nth, &Outcome::TargetFailed { reason: "down".into(), open_ms, asked: open_ms.is_some() });
                 }
                 Op::Refuse(nth) => {
                     let why = Undeliverable::Refused;
@@ -357,4 +357,26 @@ fn a_lease_in_hand_is_extended() {
     assert_eq!(dispatcher.in_hand(), 1);
     dispatcher.extended(2 * half, sending.no, TokenAnswer::Revoked);
     assert_eq!(dispatcher.in_hand(), 0);
+}
+
+#[test]
+fn a_silence_is_asked_for_only_if_the_target_made_the_wait() {
+    let silence = |ms, asked| Outcome::TargetFailed { reason: "no".into(), open_ms: Some(ms), asked };
+    for (outcome, until_ms, expected) in [
+        (silence(30_000, true), 30_000, true),
+        (silence(30_000, false), 30_000, false),
+        // The plan waits longer than the target wishes.
+        (silence(10, true), 1_000, false),
+    ] {
+        let task = deliveries(1).remove(0);
+        let mut dispatcher = Dispatcher::new(Plan::default());
+        dispatcher.pass_time(0);
+        let effects = dispatcher.leased(0, vec![task]);
+        let [Effect::Send(sending), ..] = &effects[..] else { panic!("it is sent: {effects:?}") };
+        assert!(!dispatcher.is_silence_asked(0));
+        dispatcher.sent(0, sending.no, &outcome);
+        assert_eq!(dispatcher.breaker().opens_until(0), Some(until_ms));
+        assert_eq!(dispatcher.is_silence_asked(0), expected, "{outcome:?}");
+        assert!(!dispatcher.is_silence_asked(until_ms), "the silence is over");
+    }
 }

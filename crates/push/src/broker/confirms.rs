@@ -128,7 +128,7 @@ impl<L> Sent<'_, L> {
             return Outcome::task_failed(format!("{reason}, {SILENT_TIMES_MAX} times in a row"));
         }
         let reason = format!("{reason}, and no later message is confirmed").into();
-        Outcome::TargetFailed { reason, open_ms: Some(0) }
+        Outcome::TargetFailed { reason, open_ms: Some(0), asked: false }
     }
 }
 

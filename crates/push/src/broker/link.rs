@@ -164,7 +164,7 @@ fn is_alive<D: Dial>(live: &Live<D::Live>) -> bool {
 fn down(reason: &str, wait: Duration) -> Outcome {
     // Rounded up, so that the breaker does not end before the wait.
     let open_ms = u64::try_from(wait.as_micros().div_ceil(1_000)).unwrap_or(u64::MAX);
-    Outcome::TargetFailed { reason: reason.into(), open_ms: Some(open_ms) }
+    Outcome::TargetFailed { reason: reason.into(), open_ms: Some(open_ms), asked: false }
 }
 
 /// Returns a pause that is up to a quarter shorter, so that many servers do not come back to a broker at one instant.

@@ -142,6 +142,8 @@ pub struct Dispatcher {
     is_on: bool,
     next_no: u64,
     last_failure: Option<Arc<str>>,
+    /// The end of the longest silence that the target has asked for (ms).
+    asked_until_ms: Option<u64>,
 }
 
 /// Tasks that are sent one after the other: those of a group; `None`: those of the queue.
@@ -193,6 +195,7 @@ impl Dispatcher {
             is_on: true,
             next_no: 0,
             last_failure: None,
+            asked_until_ms: None,
         }
     }
 
@@ -206,6 +209,14 @@ impl Dispatcher {
     #[must_use]
     pub fn breaker(&self) -> &Breaker {
         &self.breaker
+    }
+
+    /// Whether the target itself asked for the silence until the breaker lets a message through again. If not, the breaker is not open, or its
+    /// plan made the wait.
+    #[must_use]
+    pub fn is_silence_asked(&self, now_ms: u64) -> bool {
+        let until = self.breaker.opens_until(now_ms);
+        until.is_some() && until == self.asked_until_ms
     }
 
     /// Returns the reason of the last failure since the last success; `None`: the last message was delivered, or none was sent.
@@ -346,7 +357,9 @@ impl Dispatcher {
                 self.given_back.forget(id);
                 self.attempt_failed(now_ms, no, *retry_after_ms, reason, &mut effects);
             }
-            Outcome::TargetFailed { reason, open_ms } => {
+            Outcome::TargetFailed { reason, open_ms, asked } => {
+                let asked_ms = open_ms.filter(|_| *asked).map(|ms| now_ms.saturating_add(ms));
+                self.asked_until_ms = self.asked_until_ms.max(asked_ms);
                 self.failed(now_ms, *open_ms, reason);
                 self.back(now_ms, no, reason, &mut effects);
             }

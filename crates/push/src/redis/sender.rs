@@ -73,7 +73,7 @@ impl RedisSink {
                 "{replicas} of {wanted} replicas confirmed within {time:?}; connect replicas to the server, or lower `wait` of the target"
             );
             // No other entry would be confirmed either, and each that is tried stays as a copy. So the breaker opens at once.
-            return Ok(Outcome::TargetFailed { reason: reason.into(), open_ms: Some(0) });
+            return Ok(Outcome::TargetFailed { reason: reason.into(), open_ms: Some(0), asked: false });
         }
         Ok(Outcome::Delivered)
     }

@@ -62,7 +62,7 @@ impl AnswerRules {
     #[must_use]
     pub fn judge(&self, answer: &Answer) -> Outcome {
         let Answer { status, retry_after_ms, aborts, ref body } = *answer;
-        let reason = reason(status, body);
+        let reason = reason(status, None, body);
         let silence_ms = retry_after_ms.map(|ms| ms.min(SILENCE_MAX.as_millis() as u64));
         match status {
             _ if aborts || self.dead_on.contains(&status) => {
@@ -70,7 +70,11 @@ impl AnswerRules {
             }
             200..=299 => Outcome::Delivered,
             _ if self.disable_on.contains(&status) => Outcome::Disabled { reason: reason.into() },
-            429 | 503 => Outcome::TargetFailed { reason: reason.into(), open_ms: silence_ms },
+            429 | 503 => Outcome::TargetFailed {
+                reason: self::reason(status, silence_ms, body).into(),
+                open_ms: silence_ms,
+                asked: silence_ms.is_some(),
+            },
             502 | 504 => Outcome::target_failed(reason),
             _ => Outcome::TaskFailed { reason: reason.into(), retry_after_ms: silence_ms, blocked: false },
         }
@@ -97,14 +101,17 @@ impl Failure {
     }
 }
 
-/// Returns the status and the beginning of the body in one line of text.
-fn reason(status: u16, body: &[u8]) -> String {
+/// Returns the status, the time for which the target wants silence (ms), and the beginning of the body in one line of text.
+fn reason(status: u16, silence_ms: Option<u64>, body: &[u8]) -> String {
+    // A date of the header ends between two seconds of ours.
+    let silence = silence_ms.map(|ms| tickwheel_api::duration::format(ms.div_ceil(1_000) * 1_000));
+    let silence = silence.map(|silence| format!(", retry after {silence}")).unwrap_or_default();
     let text = String::from_utf8_lossy(&body[..body.len().min(REASON_BYTES)]);
     // A character that was cut at the end is no mistake of the receiver.
     let text = text.trim_end_matches('\u{fffd}');
     match in_one_line(text).trim() {
-        "" => format!("http {status}"),
-        line => format!("http {status}: {line}"),
+        "" => format!("http {status}{silence}"),
+        line => format!("http {status}{silence}: {line}"),
     }
 }
 
@@ -163,19 +170,27 @@ mod tests {
     fn a_wish_to_wait_is_for_the_target_or_for_the_task_and_has_a_limit() {
         let judge =
             |status, ms| AnswerRules::default().judge(&Answer { retry_after_ms: Some(ms), ..answer(status) });
-        let Outcome::TargetFailed { open_ms, .. } = judge(503, 5_000) else { panic!("the target failed") };
-        assert_eq!(open_ms, Some(5_000));
+        let Outcome::TargetFailed { open_ms, asked, reason } = judge(503, 4_001) else {
+            panic!("the target failed")
+        };
+        assert_eq!((open_ms, asked, &*reason), (Some(4_001), true, "http 503, retry after 5s: no luck"));
         let Outcome::TargetFailed { open_ms, .. } = judge(429, u64::MAX) else { panic!("the target failed") };
         assert_eq!(open_ms, Some(86_400_000));
         let Outcome::TaskFailed { retry_after_ms, .. } = judge(500, 7_000) else { panic!("the task failed") };
         assert_eq!(retry_after_ms, Some(7_000));
-        let Outcome::TargetFailed { open_ms, .. } = judge(502, 5_000) else { panic!("the target failed") };
-        assert_eq!(open_ms, None, "a gateway does not speak for the target");
+        let Outcome::TargetFailed { open_ms, asked, .. } = judge(502, 5_000) else {
+            panic!("the target failed")
+        };
+        assert_eq!((open_ms, asked), (None, false), "a gateway does not speak for the target");
+        let Outcome::TargetFailed { asked, reason, .. } = AnswerRules::default().judge(&answer(503)) else {
+            panic!("the target failed")
+        };
+        assert_eq!((asked, &*reason), (false, "http 503: no luck"));
     }
 
     #[test]
     fn a_reason_is_one_short_line() {
-        let body = |bytes: &[u8]| reason(500, bytes);
+        let body = |bytes: &[u8]| reason(500, None, bytes);
         assert_eq!(body(b""), "http 500");
         assert_eq!(body(b" \r\n "), "http 500");
         assert_eq!(body(b"a\x1b[31mb\0c"), "http 500: a [31mb c");

@@ -62,8 +62,16 @@ pub(super) fn state(now: Timestamp, target: &TargetFacts, is_held_up: bool) -> S
         ),
         TargetState::Closed => format!("{subject} {}{last_failure}", closed(target, is_held_up)),
         TargetState::Open => {
-            let reason = reason.unwrap_or_else(|| "it does not say why".to_owned());
             let until = row.next_try_ms.and_then(Timestamp::from_ms);
+            if let Some(until) = until.filter(|_| target.is_silence_asked) {
+                let left = length(until.ms_since(now));
+                return format!(
+                    "{subject} is `open` since {since}, because it asked for silence until {} (`Retry-After`).{last_failure} Nothing is \
+                     sent until then, in {left}, and {resume} makes the server try at once.",
+                    at(until)
+                );
+            }
+            let reason = reason.unwrap_or_else(|| "it does not say why".to_owned());
             let until = until.map_or_else(
                 || "a moment".to_owned(),
                 |until| format!("the next try at {}, in {}", at(until), length(until.ms_since(now))),

@@ -17,6 +17,8 @@ pub(crate) struct TargetFacts {
     pub(crate) is_started: bool,
     /// Whether the server can send to the target. If not, it lacks something, such as a key, or the settings are wrong.
     pub(crate) is_usable: bool,
+    /// Whether the target itself asked for the wait until its next try.
+    pub(crate) is_silence_asked: bool,
     /// The largest number of messages that are under way at one time now.
     pub(crate) limit: u64,
     /// The same if the target has not failed lately.
@@ -91,6 +93,7 @@ impl TargetFacts {
             row,
             is_started: running.is_some(),
             is_usable,
+            is_silence_asked: running.is_some_and(|running| running.is_silence_asked),
             limit: running.map_or(0, |running| running.limit as u64),
             concurrency,
             order,

@@ -354,6 +354,28 @@ fn a_retry_in_hand_tells_its_number_and_the_failure_before_it() {
 }
 
 #[test]
+fn a_target_that_asks_for_silence_is_said_to_have_asked() {
+    let receiver = Receiver::start(&["429 Slow down\r\nretry-after: 3600"]);
+    let served = served(receiver.address);
+    served.expect(201, "PUT", TARGET, &webhook(receiver.address, json!({})));
+    put(&served, "order:1");
+    let told = says(
+        &served,
+        "order:1",
+        &[
+            "is `open` since 2",
+            "Z, because it asked for silence until 2",
+            "Z (`Retry-After`). Its last failure: `http 429, retry after 1h`. Nothing is sent until then, in 59m, and `tickwheel target \
+             resume close` makes the server try at once.",
+        ],
+    );
+    assert_eq!(told["target"]["reason"], "http 429, retry after 1h");
+    let next_try =
+        tickwheel_api::time::parse(told["target"]["next_try"].as_str().expect("open")).expect("an instant");
+    assert!((next_try - instant(why(&told), "silence until ")).abs() < 1_000, "{told}");
+}
+
+#[test]
 fn a_worker_with_the_name_of_the_server_is_a_worker() {
     let nowhere = TcpListener::bind("127.0.0.1:0").and_then(|closed| closed.local_addr()).expect("a port");
     let served = served(nowhere);
