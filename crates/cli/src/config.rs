@@ -244,7 +244,7 @@ fn text_of(key: &str, value: &DeValue<'_>, written: &str, known: &[Setting]) -> 
         let dashed = key.replace('-', "_");
         match known.iter().find(|setting| setting.key == dashed) {
             Some(setting) => bail!("there is no key `{key}`; write `{}`", setting.key),
-            None if PushTables::has(key) => bail!("there is no key `{key}`; write [{TABLES}.{key}.NAME]"),
+            None if push_members::has(key) => bail!("there is no key `{key}`; write [{TABLES}.{key}.NAME]"),
             None => bail!("there is no key `{key}`; `tickwheel config` prints all there are"),
         }
     };

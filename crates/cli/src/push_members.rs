@@ -98,6 +98,11 @@ const KINDS: Others = &[
     ("tube", "beanstalk"),
 ];
 
+/// Whether there are tables `[push.NAME.*]`.
+pub(crate) fn has(name: &str) -> bool {
+    TABLES.iter().any(|table| table.name == name)
+}
+
 /// A fault: where it begins in the file (bytes), and what is wrong.
 pub(crate) type Fault = (usize, String);
 
@@ -246,6 +251,7 @@ pub(crate) fn without_login(address: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::push_tables::PushTables;
 
     fn faults_of(text: &str) -> Vec<String> {
         let table = DeTable::parse(text).expect(text);
@@ -259,6 +265,86 @@ mod tests {
         let usual = usual.into_iter().filter(|(key, _)| !line.starts_with(&format!("{key} =")));
         let usual: String = usual.map(|(key, value)| format!("{key} = {value}\n")).collect();
         faults_of(&format!("[push.connections.main]\n{usual}{line}\n"))
+    }
+
+    /// Returns the words that the reader of the tables names for an unknown one in `text`, in order.
+    fn known_to_the_reader(text: &str) -> Vec<String> {
+        let error = toml::from_str::<PushTables>(text).expect_err(text);
+        let (_, known) = error.message().split_once("expected").expect(text);
+        sorted(known.split('`').skip(1).step_by(2))
+    }
+
+    fn sorted<'w>(words: impl Iterator<Item = &'w str>) -> Vec<String> {
+        let mut words: Vec<_> = words.map(str::to_owned).collect();
+        words.sort();
+        words
+    }
+
+    #[test]
+    fn the_check_and_the_reader_know_the_same_tables_members_and_words() {
+        assert_eq!(known_to_the_reader("unknown = 1"), sorted(TABLES.iter().map(|table| table.name)));
+        for Table { name, members, .. } in &TABLES {
+            let known = known_to_the_reader(&format!("[{name}.a]\nunknown = 1"));
+            assert_eq!(known, sorted(members.iter().map(|(member, _)| *member)), "{name}");
+            for (member, form) in *members {
+                if let Form::Word { known, .. } = form {
+                    let words = known_to_the_reader(&format!("[{name}.a]\n{member} = \"unknown\""));
+                    assert_eq!(words, sorted(known.iter().copied()), "{name}: {member}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_reader_takes_each_value_that_the_check_takes() {
+        for table in &TABLES {
+            let read = |lines: &str| {
+                let table = format!("[push.{}.a]\n{lines}", table.name);
+                assert_eq!(faults_of(&table), Vec::<String>::new(), "{table}");
+                toml::from_str::<PushTables>(&table.replace("[push.", "[")).expect(&table);
+            };
+            let needed = |but: &str| -> String {
+                let needed = table.needed.iter().filter(|(member, _)| *member != but);
+                needed.map(|(member, value)| format!("{member} = {value}\n")).collect()
+            };
+            read(&needed(""));
+            for (member, form) in table.members {
+                let values: Vec<String> = match form {
+                    Form::Text => vec!["\"a\"".to_owned()],
+                    Form::Texts => vec!["[]".to_owned(), "[\"a:1\", \"b:2\"]".to_owned()],
+                    Form::Flag => vec!["true".to_owned(), "false".to_owned()],
+                    Form::Number => vec!["0".to_owned(), u32::MAX.to_string()],
+                    Form::Word { known, .. } => known.iter().map(|word| format!("\"{word}\"")).collect(),
+                };
+                for value in values {
+                    read(&format!("{}{member} = {value}\n", needed(member)));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_needed_member_cannot_be_absent_for_the_reader_either() {
+        for Table { name, needed, .. } in &TABLES {
+            for (absent, _) in *needed {
+                let others = needed.iter().filter(|(member, _)| member != absent);
+                let others: String = others.map(|(member, value)| format!("{member} = {value}\n")).collect();
+                let error = toml::from_str::<PushTables>(&format!("[{name}.a]\n{others}")).expect_err(absent);
+                assert!(error.message().contains(&format!("missing field `{absent}`")), "{name}: {error}");
+            }
+        }
+    }
+
+    #[test]
+    fn each_member_has_a_line_in_the_reference() {
+        let page = include_str!("reference/configuration_head.txt");
+        for Table { name, members, .. } in TABLES.iter().filter(|table| table.name != "secrets") {
+            let (_, rows) = page.split_once(&format!("| `[push.{name}.NAME]` |")).expect(name);
+            let rows = rows.split("| `[push.").next().unwrap_or_default();
+            for (member, _) in *members {
+                assert!(rows.contains(&format!("`{member}`")), "{name}: {member}");
+            }
+        }
     }
 
     #[test]

@@ -205,11 +205,6 @@ impl PushTables {
         faults
     }
 
-    /// Whether there is a table `[push.KEY]`.
-    pub(crate) fn has(key: &str) -> bool {
-        matches!(key, "secrets" | "tls" | "connections")
-    }
-
     /// The number of secrets, certificates and connections in words; none of them is left out. Connections are named.
     pub(crate) fn contents(&self) -> Vec<String> {
         let mut contents = Vec::new();
