@@ -7,13 +7,13 @@ use clap::builder::Resettable;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory, FromArgMatches};
 use serde::Deserialize;
-use tickwheel_server::PushPlan;
 use toml::Value;
 use toml::de::{DeTable, DeValue};
 
 use crate::cli::Cli;
 use crate::commands::serve::Serve;
-use crate::faults;
+use crate::faults::{self, Fault};
+use crate::push_lines::PushLines;
 use crate::push_members;
 use crate::push_tables::{PushTables, counted};
 
@@ -146,20 +146,21 @@ impl ConfigFile {
         })?;
         let known = settings();
         let (mut said, mut faults) = (Vec::new(), Vec::new());
-        let mut push_faults = Vec::new();
+        let (mut push_faults, mut push_lines) = (Vec::new(), PushLines::default());
         for (key, value) in table.get_ref() {
             if key.get_ref() == TABLES {
                 push_faults = push_members::faults(key.span().start, value.get_ref());
+                push_lines = PushLines::of(value.get_ref(), line_of);
                 continue;
             }
             let written = &text[value.span()];
             match text_of(key.get_ref(), value.get_ref(), written, &known) {
                 Ok(text) => said.push((key.get_ref().to_string(), text)),
-                Err(fault) => faults.push((line_of(key.span().start), fault.to_string())),
+                Err(fault) => faults.push(Fault::new(Some(line_of(key.span().start)), fault.to_string())),
             }
         }
         let push = match toml::from_str::<Tables>(text) {
-            Ok(Tables { push }) => push,
+            Ok(Tables { push }) => push.at(push_lines),
             Err(error) => {
                 // The check of the members has better words, and finds all faults.
                 if push_faults.is_empty() {
@@ -169,11 +170,8 @@ impl ConfigFile {
                 PushTables::default()
             }
         };
-        faults.extend(push_faults.into_iter().map(|(at, fault)| (line_of(at), fault)));
-        faults.sort_by_key(|(line, _)| *line);
-        let faults: Vec<String> =
-            faults.into_iter().map(|(line, fault)| format!("line {line}: {fault}")).collect();
-        faults::none(&faults)?;
+        faults.extend(push_faults.into_iter().map(|(at, fault)| Fault::new(Some(line_of(at)), fault)));
+        faults::none(faults)?;
         Ok(Self { options: said, push })
     }
 
@@ -184,25 +182,30 @@ impl ConfigFile {
         }
     }
 
-    /// Checks the file together with the environment, as `serve` would read them.
+    /// Checks the file together with the environment, as `serve` would read them. Reads the files and variables that the tables `[push.*]` name.
     ///
     /// # Errors
-    /// The keys contradict each other, or a required key is missing.
+    /// The keys contradict each other, a required key is missing, or a table cannot be used. The error names all faults of the tables, and
+    /// never shows a secret.
     pub(crate) fn check(&self) -> Result<()> {
+        let mut faults = self.contradictions();
+        faults.extend(self.push.unusable());
+        faults::none(faults)
+    }
+
+    /// Returns the faults that show without reading the files and variables that the tables `[push.*]` name.
+    pub(crate) fn contradictions(&self) -> Vec<Fault> {
+        let mut faults = self.push.contradictions();
+        faults.extend(self.check_options().err().map(|error| Fault::new(None, format!("{error:#}"))));
+        faults
+    }
+
+    fn check_options(&self) -> Result<()> {
         let command = self.apply(without_empty_variables(Cli::command()));
         let matches =
             command.try_get_matches_from(["tickwheel", "serve"]).map_err(|error| in_one_line(&error))?;
         let said = matches.subcommand_matches("serve").expect("it was named");
-        self.push.check()?;
         Serve::from_arg_matches(said)?.settled().map(|_| ())
-    }
-
-    /// Checks that the files and variables that the tables `[push.*]` name can be used, as a start does.
-    ///
-    /// # Errors
-    /// A secret, a password or a certificate cannot be read or used. The error names the place, and never shows a secret.
-    pub(crate) fn check_places(&self) -> Result<()> {
-        Ok(self.push.put_into(PushPlan::default())?.check()?)
     }
 
     /// The contents in words, for an operator: `3 keys, 2 connections (main: amqp, other: redis)`.
@@ -347,6 +350,47 @@ mod tests {
         );
         assert!(lines[3].starts_with("line 4: [push.connections.a]: `addresses` is one text"), "{error}");
         assert!(lines[4].starts_with("line 5: [push.connections.a]: `database` is a text"), "{error}");
+    }
+
+    /// The lines of the error of a check of this file; none: it is in order.
+    fn faults_of_check(text: &str) -> Vec<String> {
+        let checked = ConfigFile::parse(text).expect(text).check();
+        let told = checked.err().map(|error| error.to_string()).unwrap_or_default();
+        told.lines().map(|line| line.trim().to_owned()).collect()
+    }
+
+    #[test]
+    fn all_faults_of_all_kinds_are_found_in_one_check_with_their_lines() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let no_certificate = folder.path().join("ca.pem");
+        std::fs::write(&no_certificate, "no certificate").expect("a file");
+        let broker = "kind = \"redis\"\naddresses = [\"a:1\"]";
+        let text = format!(
+            "tls_cert = \"a\"\n\n[push.secrets]\na = {{ file = \"/no/such/secret\" }}\nb = {{}}\n\
+             [push.tls.first]\nca = {no_certificate:?}\n[push.tls.second]\nca = \"/no/such/ca\"\ncert = \"/no/such/cert\"\nkey = \"/no/such/key\"\n\
+             [push.connections.\"A b\"]\n{broker}\n\
+             [push.connections.c]\n{broker}\npassword_file = \"/no/such/password\"\ndatabase = 1\n\
+             [push.connections.d]\n{broker}\n\npassword_env = \"TICKWHEEL_TEST_ABSENT\"\n\
+             [push.connections.e]\n{broker}\ntls = true\ncertificates = \"first\"\n"
+        );
+        let faults = faults_of_check(&text);
+        let expected = [
+            "10 faults",
+            "line 4: [push.secrets] `a`: failed to read `file` /no/such/secret: No such file",
+            "line 5: [push.secrets] `b`: write either { file",
+            "line 6: [push.tls.first]: there is no certificate in the file",
+            "line 9: [push.tls.second]: cannot read /no/such/ca: No such file",
+            "line 10: [push.tls.second]: cannot read /no/such/cert: No such file",
+            "line 11: [push.tls.second]: cannot read /no/such/key: No such file",
+            "line 12: [push]: `A b` is no name",
+            "line 18: [push.connections.c]: failed to read `password_file` /no/such/password: No such file",
+            "line 24: [push.connections.d]: the variable TICKWHEEL_TEST_ABSENT of `password_env` is not set",
+            "there is a certificate and no key; add --tls-key",
+        ];
+        assert_eq!(faults.len(), expected.len(), "{faults:#?}");
+        for (fault, expected) in faults.iter().zip(expected) {
+            assert!(fault.starts_with(expected), "{fault} is not {expected}");
+        }
     }
 
     #[test]

@@ -21,6 +21,7 @@ mod otlp;
 mod output;
 mod portable;
 mod printable;
+mod push_lines;
 mod push_members;
 mod push_tables;
 #[cfg(test)]

@@ -9,9 +9,10 @@ use anyhow::{Context, Result, anyhow, bail};
 use serde::Deserialize;
 use tickwheel_api::TargetKind;
 use tickwheel_server::Endpoint;
-use tickwheel_server::{ConnectionPlan, PushPlan, PushTls, Sasl, SecretText};
+use tickwheel_server::{ConnectionPlan, PushError, PushPlan, PushTls, Sasl, SecretText};
 
-use crate::faults;
+use crate::faults::{self, Fault};
+use crate::push_lines::PushLines;
 use crate::push_members::without_login;
 
 /// The beginning of the names of variables that hold a secret.
@@ -24,6 +25,8 @@ pub(crate) struct PushTables {
     secrets: BTreeMap<String, At>,
     tls: BTreeMap<String, Tls>,
     connections: BTreeMap<String, Connection>,
+    #[serde(skip)]
+    lines: PushLines,
 }
 
 /// The place of a secret: one of the two.
@@ -100,109 +103,202 @@ impl From<Broker> for TargetKind {
     }
 }
 
+/// The kinds of tables.
+const SECRETS: &str = "secrets";
+const CERTIFICATES: &str = "tls";
+const CONNECTIONS: &str = "connections";
+
+impl At {
+    /// Whether it does not name exactly one place.
+    fn is_contradiction(&self) -> bool {
+        self.file.is_some() == self.env.is_some()
+    }
+}
+
+impl Connection {
+    /// The plan of this connection, with this password.
+    fn plan(&self, password: Option<SecretText>) -> ConnectionPlan {
+        ConnectionPlan {
+            kind: self.kind.into(),
+            addresses: self.addresses.clone(),
+            user: self.user.clone(),
+            password,
+            tls: self.tls,
+            certificates: self.certificates.clone(),
+            vhost: self.vhost.clone(),
+            database: self.database,
+            sasl: self.sasl.map(Sasl::from),
+        }
+    }
+
+    /// The member with the place of the password; `None`: there is no password.
+    fn password_member(&self) -> Option<&'static str> {
+        match (&self.password_file, &self.password_env) {
+            (Some(_), _) => Some("password_file"),
+            (None, Some(_)) => Some("password_env"),
+            (None, None) => None,
+        }
+    }
+
+    /// Whether the password has two places.
+    fn has_two_passwords(&self) -> bool {
+        self.password_file.is_some() && self.password_env.is_some()
+    }
+}
+
 impl PushTables {
+    /// The same tables, which have these lines in their file.
+    pub(crate) fn at(self, lines: PushLines) -> Self {
+        Self { lines, ..self }
+    }
+
     /// Adds the tables to a plan. Secrets are read from their files and variables.
     ///
     /// # Errors
     /// Secrets or passwords cannot be read, or the tables contradict each other. The error names all of them.
     pub(crate) fn put_into(&self, plan: PushPlan) -> Result<PushPlan> {
-        self.check()?;
+        let mut faults = self.contradictions();
+        let plan = self.read_into(plan, &mut faults);
+        faults::none(faults)?;
+        Ok(plan)
+    }
+
+    /// Returns the files and variables that cannot be read or used, as a start does.
+    pub(crate) fn unusable(&self) -> Vec<Fault> {
         let mut faults = Vec::new();
-        let mut read = |place: String, file: &Place<'_, Path>, variable: &Place<'_, str>| {
-            let text = read(file, variable);
-            text.unwrap_or_else(|fault| {
-                faults.push(format!("{place}: {fault:#}"));
-                None
-            })
-        };
+        let mut plan = self.read_into(PushPlan::default(), &mut faults);
+        // The contradictions of a connection are not told again.
+        plan.connections
+            .retain(|name, _| self.connections.get(name).is_none_or(|one| self.faults_of(one).is_empty()));
+        faults.extend(plan.faults().iter().map(|fault| self.fault_of_plan(fault)));
+        faults
+    }
+
+    /// Adds the tables to a plan. A secret that cannot be read is a fault, and is absent from the plan; a password that cannot be read is empty
+    /// there.
+    fn read_into(&self, plan: PushPlan, faults: &mut Vec<Fault>) -> PushPlan {
         let mut secrets = BTreeMap::new();
-        for (name, At { file, env }) in &self.secrets {
-            let (file, env) = (("file", file.as_deref()), ("env", env.as_deref()));
-            let text = read(format!("[push.secrets] `{name}`"), &file, &env);
-            secrets.extend(text.map(|text| (name.clone(), text)));
+        for (name, at) in self.secrets.iter().filter(|(_, at)| !at.is_contradiction()) {
+            let (file, env) = (("file", at.file.as_deref()), ("env", at.env.as_deref()));
+            match read(&file, &env) {
+                Ok(text) => secrets.extend(text.map(|text| (name.clone(), text))),
+                Err(why) => {
+                    let member = if at.file.is_some() { "file" } else { "env" };
+                    faults.push(self.fault(SECRETS, name, member, &format!("{why:#}")));
+                }
+            }
         }
         // As everywhere, the environment goes before the file.
         secrets.extend(of_environment(env::vars()));
         let mut connections = BTreeMap::new();
         for (name, connection) in &self.connections {
-            let Connection { kind, addresses, user, password_file, password_env, .. } = connection;
-            let file = ("password_file", password_file.as_deref());
-            let variable = ("password_env", password_env.as_deref());
-            connections.insert(
-                name.clone(),
-                ConnectionPlan {
-                    kind: (*kind).into(),
-                    addresses: addresses.clone(),
-                    user: user.clone(),
-                    password: read(format!("[push.connections.{name}]"), &file, &variable),
-                    tls: connection.tls,
-                    certificates: connection.certificates.clone(),
-                    vhost: connection.vhost.clone(),
-                    database: connection.database,
-                    sasl: connection.sasl.map(Sasl::from),
-                },
-            );
+            let file = ("password_file", connection.password_file.as_deref());
+            let variable = ("password_env", connection.password_env.as_deref());
+            let password = match (connection.password_member(), connection.has_two_passwords()) {
+                (Some(_), true) => Some(SecretText(String::new())),
+                (Some(member), false) => read(&file, &variable).unwrap_or_else(|why| {
+                    faults.push(self.fault(CONNECTIONS, name, member, &format!("{why:#}")));
+                    Some(SecretText(String::new()))
+                }),
+                (None, _) => None,
+            };
+            connections.insert(name.clone(), connection.plan(password));
         }
-        faults::none(&faults)?;
         let pair = |tls: &Tls| tls.cert.clone().zip(tls.key.clone());
         let tls =
             |(name, tls): (&String, &Tls)| (name.clone(), PushTls { ca: tls.ca.clone(), client: pair(tls) });
-        Ok(PushPlan { secrets, connections, tls: self.tls.iter().map(tls).collect(), ..plan })
+        PushPlan { secrets, connections, tls: self.tls.iter().map(tls).collect(), ..plan }
     }
 
-    /// Checks the tables without reading the files that they name.
-    ///
-    /// # Errors
-    /// The tables contradict each other. The error names all faults.
-    pub(crate) fn check(&self) -> Result<()> {
+    /// Returns the contradictions in the tables, without reading the files that they name.
+    pub(crate) fn contradictions(&self) -> Vec<Fault> {
         let mut faults = Vec::new();
-        let names = self.secrets.keys().chain(self.tls.keys()).chain(self.connections.keys());
-        for name in names.filter(|name| !is_name(name)) {
-            faults.push(format!("[push]: `{name}` is no name; a name has 1 to 100 of a-z, 0-9, `_` and `-`"));
+        let secrets = self.secrets.keys().map(|name| (SECRETS, name));
+        let tls = self.tls.keys().map(|name| (CERTIFICATES, name));
+        let connections = self.connections.keys().map(|name| (CONNECTIONS, name));
+        for (table, name) in secrets.chain(tls).chain(connections).filter(|(_, name)| !is_name(name)) {
+            let what = format!("[push]: `{name}` is no name; a name has 1 to 100 of a-z, 0-9, `_` and `-`");
+            faults.push(Fault::new(self.lines.of_member(table, name, ""), what));
         }
-        for (name, at) in &self.secrets {
-            if at.file.is_some() == at.env.is_some() {
-                faults.push(format!(
-                    "[push.secrets] `{name}`: write either {{ file = \"...\" }} or {{ env = \"...\" }}"
-                ));
-            }
+        for (name, _) in self.secrets.iter().filter(|(_, at)| at.is_contradiction()) {
+            faults.push(self.fault(
+                SECRETS,
+                name,
+                "",
+                "write either { file = \"...\" } or { env = \"...\" }",
+            ));
         }
         for (name, tls) in &self.tls {
             if tls.cert.is_some() != tls.key.is_some() {
-                faults.push(format!("[push.tls.{name}]: `cert` and `key` need each other"));
+                let member = if tls.cert.is_some() { "cert" } else { "key" };
+                faults.push(self.fault(CERTIFICATES, name, member, "`cert` and `key` need each other"));
             }
         }
         for (name, connection) in &self.connections {
             let found = self.faults_of(connection);
-            faults.extend(found.into_iter().map(|fault| format!("[push.connections.{name}]: {fault}")));
+            faults.extend(found.iter().map(|(member, why)| self.fault(CONNECTIONS, name, member, why)));
         }
-        faults::none(&faults)
+        faults
     }
 
-    /// Returns the contradictions in a connection.
-    fn faults_of(&self, connection: &Connection) -> Vec<String> {
-        let Connection { addresses, password_file, password_env, certificates, tls, .. } = connection;
+    /// Returns the contradictions in a connection, each with its member.
+    fn faults_of(&self, connection: &Connection) -> Vec<(&'static str, String)> {
+        let Connection { addresses, certificates, tls, .. } = connection;
         let mut faults = Vec::new();
         if addresses.is_empty() {
-            faults.push("`addresses` is empty; write for example [\"127.0.0.1:5672\"]".to_owned());
-        }
-        for other in addresses.iter().filter(|address| address.parse::<Endpoint>().is_err()) {
-            faults.push(format!(
-                "`{}` is no address; write HOST:PORT without a scheme, a path and a login",
-                without_login(other)
+            faults.push((
+                "addresses",
+                "`addresses` is empty; write for example [\"127.0.0.1:5672\"]".to_owned(),
             ));
         }
-        if password_file.is_some() && password_env.is_some() {
-            faults.push("write either `password_file` or `password_env`".to_owned());
+        for other in addresses.iter().filter(|address| address.parse::<Endpoint>().is_err()) {
+            let other = without_login(other);
+            let what =
+                format!("`{other}` is no address; write HOST:PORT without a scheme, a path and a login");
+            faults.push(("addresses", what));
+        }
+        if connection.has_two_passwords() {
+            faults.push(("password_env", "write either `password_file` or `password_env`".to_owned()));
         }
         match certificates {
-            Some(_) if !tls => faults.push("`certificates` has no effect without `tls = true`".to_owned()),
+            Some(_) if !tls => {
+                faults.push(("certificates", "`certificates` has no effect without `tls = true`".to_owned()));
+            }
             Some(known) if !self.tls.contains_key(known) => {
-                faults.push(format!("there is no [push.tls.{known}] for `certificates`"));
+                faults.push(("certificates", format!("there is no [push.tls.{known}] for `certificates`")));
             }
             _ => {}
         }
         faults
+    }
+
+    /// Returns the fault of a plan that these tables have become.
+    fn fault_of_plan(&self, fault: &PushError) -> Fault {
+        let line = match fault {
+            PushError::SecretKeys { .. } => None,
+            PushError::CertificateFile { name, place, .. } => {
+                let files = self.tls.get(name);
+                let is = |file: fn(&Tls) -> &Option<PathBuf>| {
+                    files.is_some_and(|files| file(files).as_ref() == Some(place))
+                };
+                let members: [(_, fn(&Tls) -> &Option<PathBuf>); 3] =
+                    [("ca", |tls| &tls.ca), ("cert", |tls| &tls.cert), ("key", |tls| &tls.key)];
+                let member = members.into_iter().find(|(_, file)| is(*file)).map_or("", |(member, _)| member);
+                self.lines.of_member(CERTIFICATES, name, member)
+            }
+            PushError::Certificates { name, .. } => self.lines.of_member(CERTIFICATES, name, ""),
+            PushError::Connection { name, .. } => self.lines.of_member(CONNECTIONS, name, ""),
+        };
+        Fault::new(line, fault.to_string())
+    }
+
+    /// Returns a fault of a member of a table. A member that the table does not have stands for the table.
+    fn fault(&self, table: &str, name: &str, member: &str, why: &str) -> Fault {
+        let place = match table {
+            SECRETS => format!("[push.{table}] `{name}`"),
+            _ => format!("[push.{table}.{name}]"),
+        };
+        Fault::new(self.lines.of_member(table, name, member), format!("{place}: {why}"))
     }
 
     /// The number of secrets, certificates and connections in words; none of them is left out. Connections are named.
@@ -343,7 +439,7 @@ mod tests {
                 "no [push.tls.b]",
             ),
         ] {
-            let error = tables(text).check().expect_err(text).to_string();
+            let error = faults::none(tables(text).contradictions()).expect_err(text).to_string();
             assert!(error.contains(why), "{text}: {error}");
         }
     }

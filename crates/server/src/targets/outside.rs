@@ -70,12 +70,10 @@ pub enum PushError {
 }
 
 impl PushPlan {
-    /// Checks that the files of the plan can be read and its connections can be used, as a start does. Connects to no broker.
-    ///
-    /// # Errors
-    /// [`PushError`].
-    pub fn check(&self) -> Result<(), PushError> {
-        Outside::open(self).map(drop)
+    /// Returns the files of the plan that cannot be read, and the connections that cannot be used, as a start does. Connects to no broker.
+    #[must_use]
+    pub fn faults(&self) -> Vec<PushError> {
+        Outside::opened(self).1
     }
 }
 
@@ -90,35 +88,53 @@ impl Outside {
     /// Reads the files that a plan names.
     ///
     /// # Errors
-    /// [`PushError`].
+    /// The first [`PushError`].
     pub(crate) fn open(plan: &PushPlan) -> Result<Self, PushError> {
-        let keys = match &plan.secret_key_file {
-            None => SecretKeys::default(),
-            Some(place) => SecretKeys::read(place)
-                .map_err(|source| PushError::SecretKeys { place: place.clone(), source })?,
-        };
+        let (opened, faults) = Self::opened(plan);
+        faults.into_iter().next().map_or(Ok(opened), Err)
+    }
+
+    /// Reads the files that a plan names. Returns what can be used, and all faults.
+    fn opened(plan: &PushPlan) -> (Self, Vec<PushError>) {
+        let mut faults = Vec::new();
+        let keys = plan.secret_key_file.as_ref().map_or_else(
+            || Ok(SecretKeys::default()),
+            |place| {
+                let failed = |source| PushError::SecretKeys { place: place.clone(), source };
+                SecretKeys::read(place).map_err(failed)
+            },
+        );
+        let keys = keys.unwrap_or_else(|fault| {
+            faults.push(fault);
+            SecretKeys::default()
+        });
         let mut tls = BTreeMap::new();
         for (name, files) in &plan.tls {
-            let certificates = Certificates::read(name, files)?;
-            let sound = certificates.plan(false).config();
-            sound.map_err(|source| PushError::Certificates { name: name.clone(), source })?;
-            tls.insert(name.clone(), certificates);
+            match Certificates::open(name, files) {
+                Ok(certificates) => drop(tls.insert(name.clone(), certificates)),
+                Err(found) => faults.extend(found),
+            }
         }
         let mut brokers = Brokers::default();
         for (name, connection) in &plan.connections {
             let bad = |why| PushError::Connection { name: name.clone(), why };
             let certificates = match &connection.certificates {
                 None => TlsPlan::default(),
-                Some(certificates) => {
-                    let found = tls.get(certificates).map(|found| found.plan(false));
-                    found.ok_or_else(|| bad(format!("there is no [push.tls.{certificates}]")))?
-                }
+                Some(certificates) => match tls.get(certificates) {
+                    Some(found) => found.plan(false),
+                    // The fault of the certificates is told already.
+                    None if plan.tls.contains_key(certificates) => continue,
+                    None => {
+                        faults.push(bad(format!("there is no [push.tls.{certificates}]")));
+                        continue;
+                    }
+                },
             };
             let tls = connection.tls.then_some(certificates);
-            brokers.add(&Opened { name, plan: connection, tls }).map_err(bad)?;
+            faults.extend(brokers.add(&Opened { name, plan: connection, tls }).map_err(bad).err());
         }
         let guard = Arc::new(Guard::new(plan.allow.clone()));
-        Ok(Self { guard, keys, secrets: plan.secrets.clone(), tls, brokers })
+        (Self { guard, keys, secrets: plan.secrets.clone(), tls, brokers }, faults)
     }
 
     /// Returns the text of a named secret.
@@ -158,21 +174,33 @@ impl Outside {
 }
 
 impl Certificates {
-    fn read(name: &str, files: &PushTls) -> Result<Self, PushError> {
-        let read = |place: &Path| {
+    /// Reads the files, and checks that they can be used.
+    ///
+    /// # Errors
+    /// All files that cannot be read, or else the mistake in them.
+    fn open(name: &str, files: &PushTls) -> Result<Self, Vec<PushError>> {
+        let mut faults = Vec::new();
+        let mut read = |place: &Path| {
             let failed = |source| PushError::CertificateFile {
                 name: name.to_owned(),
                 place: place.to_owned(),
                 source,
             };
-            fs::read(place).map_err(failed)
+            fs::read(place).map_err(|source| faults.push(failed(source))).ok()
         };
-        let roots_pem = files.ca.as_deref().map(read).transpose()?;
-        let client_pem = match &files.client {
-            None => None,
-            Some((chain, key)) => Some((read(chain)?, read(key)?)),
-        };
-        Ok(Self { roots_pem, client_pem })
+        let roots_pem = files.ca.as_deref().and_then(&mut read);
+        let client_pem = files.client.as_ref().and_then(|(chain, key)| {
+            let (chain, key) = (read(chain), read(key));
+            chain.zip(key)
+        });
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        let certificates = Self { roots_pem, client_pem };
+        match certificates.plan(false).config() {
+            Ok(_) => Ok(certificates),
+            Err(source) => Err(vec![PushError::Certificates { name: name.to_owned(), source }]),
+        }
     }
 
     fn plan(&self, only_tls13: bool) -> TlsPlan {
