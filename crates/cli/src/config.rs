@@ -369,13 +369,13 @@ mod tests {
             "tls_cert = \"a\"\n\n[push.secrets]\na = {{ file = \"/no/such/secret\" }}\nb = {{}}\n\
              [push.tls.first]\nca = {no_certificate:?}\n[push.tls.second]\nca = \"/no/such/ca\"\ncert = \"/no/such/cert\"\nkey = \"/no/such/key\"\n\
              [push.connections.\"A b\"]\n{broker}\n\
-             [push.connections.c]\n{broker}\npassword_file = \"/no/such/password\"\ndatabase = 1\n\
+             [push.connections.c]\n{broker}\npassword_file = \"/no/such/password\"\nvhost = \"shop\"\n\
              [push.connections.d]\n{broker}\n\npassword_env = \"TICKWHEEL_TEST_ABSENT\"\n\
              [push.connections.e]\n{broker}\ntls = true\ncertificates = \"first\"\n"
         );
         let faults = faults_of_check(&text);
         let expected = [
-            "10 faults",
+            "11 faults",
             "line 4: [push.secrets] `a`: failed to read `file` /no/such/secret: No such file",
             "line 5: [push.secrets] `b`: write either { file",
             "line 6: [push.tls.first]: there is no certificate in the file",
@@ -384,6 +384,7 @@ mod tests {
             "line 11: [push.tls.second]: cannot read /no/such/key: No such file",
             "line 12: [push]: `A b` is no name",
             "line 18: [push.connections.c]: failed to read `password_file` /no/such/password: No such file",
+            "line 19: [push.connections.c]: `vhost` is for the kind `amqp`",
             "line 24: [push.connections.d]: the variable TICKWHEEL_TEST_ABSENT of `password_env` is not set",
             "there is a certificate and no key; add --tls-key",
         ];
@@ -391,6 +392,82 @@ mod tests {
         for (fault, expected) in faults.iter().zip(expected) {
             assert!(fault.starts_with(expected), "{fault} is not {expected}");
         }
+    }
+
+    #[test]
+    fn a_member_that_the_broker_does_not_use_is_refused_with_its_line_and_a_way_out() {
+        let secret = tempfile::NamedTempFile::new().expect("a file");
+        std::fs::write(&secret, "hunter2").expect("written");
+        let check = |kind: &str, lines: &str| {
+            let lines = lines.replace("SECRET", &format!("{:?}", secret.path()));
+            faults_of_check(&format!(
+                "[push.connections.a]\nkind = \"{kind}\"\naddresses = [\"a:1\"]\n{lines}\n"
+            ))
+        };
+        for (kind, lines, faults) in [
+            (
+                "redis",
+                "vhost = \"shop\"",
+                &[
+                    "line 4",
+                    "`vhost` is for the kind `amqp`, and this connection has the kind `redis`; leave it out",
+                ][..],
+            ),
+            ("kafka", "\ndatabase = 1", &["line 5", "`database` is for the kind `redis`"]),
+            ("nats", "sasl = \"plain\"", &["line 4", "`sasl` is for the kind `kafka`"]),
+            (
+                "kafka",
+                "sasl = \"plain\"",
+                &[
+                    "line 4",
+                    "`sasl` has no effect without a login; write `user`, and `password_file` or `password_env`",
+                ],
+            ),
+            (
+                "kafka",
+                "user = \"u\"",
+                &["line 4", "no `user` without a password; write `password_file` or `password_env`, too"],
+            ),
+            ("kafka", "password_file = SECRET", &["line 4", "no password without a user; write `user`, too"]),
+            ("amqp", "user = \"u\"", &["line 4", "no `user` without a password", "leave `user` out"]),
+            ("redis", "user = \"u\"", &["line 4", "`user` has no effect without a password"]),
+            (
+                "beanstalk",
+                "password_file = SECRET",
+                &["line 4", "no users and no passwords; leave the password out"],
+            ),
+            ("beanstalk", "user = \"u\"", &["line 4", "no users and no passwords; leave the user out"]),
+        ] {
+            let told = check(kind, lines);
+            assert_eq!(told.len(), 1, "{kind}, {lines}: {told:?}");
+            assert!(faults.iter().all(|fault| told[0].contains(fault)), "{kind}, {lines}: {told:?}");
+        }
+        for (kind, lines) in [
+            ("amqp", "password_file = SECRET\nvhost = \"shop\""),
+            ("nats", "password_file = SECRET"),
+            ("nats", "user = \"u\""),
+            ("redis", "password_file = SECRET\ndatabase = 1"),
+            ("redis", "user = \"u\"\npassword_file = SECRET"),
+            ("kafka", "user = \"u\"\npassword_file = SECRET\nsasl = \"scram-sha-256\""),
+        ] {
+            assert_eq!(check(kind, lines), Vec::<String>::new(), "{kind}, {lines}");
+        }
+        let several = |kind: &str| {
+            faults_of_check(&format!(
+                "[push.connections.a]\nkind = \"{kind}\"\n\naddresses = [\"a:1\", \"b:1\"]\n"
+            ))
+        };
+        // The addresses of Redis are those of a server and its replicas.
+        for kind in ["redis", "nats", "kafka", "amqp"] {
+            assert_eq!(several(kind), Vec::<String>::new(), "{kind}");
+        }
+        let told = several("beanstalk");
+        assert!(
+            told[0].starts_with(
+                "line 4: [push.connections.a]: each beanstalkd has jobs of its own; write one address"
+            ),
+            "{told:?}"
+        );
     }
 
     #[test]

@@ -269,6 +269,12 @@ impl PushTables {
             }
             _ => {}
         }
+        let password = connection.password_member();
+        let plan = connection.plan(password.map(|_| SecretText(String::new())));
+        faults.extend(plan.faults().into_iter().map(|fault| match (fault.member, password) {
+            ("password", Some(member)) => (member, fault.why),
+            (member, _) => (member, fault.why),
+        }));
         faults
     }
 

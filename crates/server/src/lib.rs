@@ -42,7 +42,9 @@ pub use service::drain::Drain;
 pub use service::jobs_of_before::take_over_jobs;
 pub use service::limits::Limits;
 pub use start_error::StartError;
-pub use targets::{ConnectionPlan, KeyUse, PushError, PushPlan, PushTls, Sasl, SecretKeyError, SecretText};
+pub use targets::{
+    ConnectionFault, ConnectionPlan, KeyUse, PushError, PushPlan, PushTls, Sasl, SecretKeyError, SecretText,
+};
 pub use telemetry::span::{Attribute, Span, SpanKind, SpanSink};
 pub use tickwheel_push::broker::Endpoint;
 pub use tickwheel_push::guard::Place;

@@ -56,6 +56,17 @@ fn a_server_does_what_its_file_says_unless_the_command_line_says_otherwise() {
         let what = "[push.connections.main]: failed to read `password_file` /no/such/file: No such file";
         assert!(refused.code == 1 && refused.err.contains(what), "{}", refused.err);
     }
+    std::fs::write(&file, format!("{connection}vhost = \"shop\"\nuser = \"u\"\n")).expect("written");
+    for words in [["config", "--check", path], ["serve", "--config", path]] {
+        let refused = run(&words);
+        for what in [
+            "2 faults",
+            "line 4: [push.connections.main]: `vhost` is for",
+            "line 5: [push.connections.main]: `user` has no",
+        ] {
+            assert!(refused.code == 1 && refused.err.contains(what), "{what}: {}", refused.err);
+        }
+    }
     let roots = "tls = true\ncertificates = \"own\"\n[push.tls.own]\nca = \"/no/such/ca.pem\"\n";
     std::fs::write(&file, format!("{connection}{roots}")).expect("written");
     let refused = run(&["config", "--check", path]);

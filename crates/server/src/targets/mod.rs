@@ -1,6 +1,7 @@
 //! Targets: the queues whose tasks the server sends by itself, with their settings in the store and their state in memory.
 //!
 //! - `plan`: the part of the configuration that is about targets.
+//! - `connection_fault`: mistakes in a connection of that part.
 //! - `secret_keys`, `secrets`: the secrets of targets, encrypted in the store.
 //! - `key_use`: which keys the secrets of stored targets need.
 //! - `stored`: a target as the store has it.
@@ -14,6 +15,7 @@
 //! - `log_lines`: what the log says about them.
 
 mod brokers;
+mod connection_fault;
 mod connection_states;
 mod facts;
 mod keeper;
@@ -27,6 +29,7 @@ mod secrets;
 mod shown;
 mod stored;
 
+pub use connection_fault::ConnectionFault;
 pub(crate) use facts::{HandFacts, HandState, TargetFacts};
 pub(crate) use keeper::{TargetFigures, Targets};
 pub use key_use::KeyUse;

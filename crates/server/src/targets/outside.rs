@@ -118,6 +118,9 @@ impl Outside {
         let mut brokers = Brokers::default();
         for (name, connection) in &plan.connections {
             let bad = |why| PushError::Connection { name: name.clone(), why };
+            let found = connection.faults();
+            let has_faults = !found.is_empty();
+            faults.extend(found.into_iter().map(|fault| bad(fault.why)));
             let certificates = match &connection.certificates {
                 None => TlsPlan::default(),
                 Some(certificates) => match tls.get(certificates) {
@@ -130,6 +133,9 @@ impl Outside {
                     }
                 },
             };
+            if has_faults {
+                continue;
+            }
             let tls = connection.tls.then_some(certificates);
             faults.extend(brokers.add(&Opened { name, plan: connection, tls }).map_err(bad).err());
         }

@@ -20,14 +20,8 @@ pub(super) struct BeanstalkBroker(Arc<Link<BeanstalkConnection>>);
 
 impl BeanstalkBroker {
     pub(super) fn open(opened: &Opened<'_>) -> Result<Self, String> {
-        if opened.login().is_some() {
-            return Err("beanstalkd has no users and no passwords".to_owned());
-        }
-        let mut endpoints = opened.endpoints()?;
-        let endpoint = endpoints.swap_remove(0);
-        if !endpoints.is_empty() {
-            return Err("beanstalkd has one address: each beanstalkd has jobs of its own".to_owned());
-        }
+        // A connection has one address: see `ConnectionPlan::faults`.
+        let endpoint = opened.endpoints()?.swap_remove(0);
         Ok(Self(Arc::new(Link::new(BeanstalkConnection { endpoint, tls: opened.tls()? }))))
     }
 }
