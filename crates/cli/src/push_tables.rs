@@ -339,7 +339,7 @@ pub(crate) fn counted(count: usize, noun: &str) -> String {
 /// A member with the place of a secret, and its value.
 type Place<'p, P> = (&'static str, Option<&'p P>);
 
-/// Reads a secret; `None`: it has no place. An error shows no secret that was read, and no variable that cannot be the name of one. It shows
+/// Reads a secret; `None`: it has no place. An error shows no secret that was read, and no name of a variable that is not set and may be the secret. It shows
 /// the path of a file, without which it cannot be found.
 fn read(file: &Place<'_, Path>, variable: &Place<'_, str>) -> Result<Option<SecretText>> {
     let (text, place) = match (file, variable) {
@@ -349,12 +349,15 @@ fn read(file: &Place<'_, Path>, variable: &Place<'_, str>) -> Result<Option<Secr
             (text.trim_end_matches(['\r', '\n']).to_owned(), place)
         }
         (_, (member, Some(variable))) => {
-            if !is_variable(variable) {
-                bail!("`{member}` is no name of a variable; write the name, and not the secret itself");
-            }
             let place = format!("the variable {variable} of `{member}`");
+            // No variable has a name with `=` or NUL, so those are not set either.
             let text = env::var(variable).map_err(|error| match error {
-                VarError::NotPresent => anyhow!("{place} is not set"),
+                VarError::NotPresent if is_usual(variable) => anyhow!("{place} is not set"),
+                // The secret may have been written where its variable is asked for.
+                VarError::NotPresent => anyhow!(
+                    "the value of `{member}` is not the name of a variable that is set; it is not shown here, because it may be the secret itself: \
+                     write the name of a variable (A-Z, 0-9, _), and put the secret into that variable"
+                ),
                 // The error of the library shows the value.
                 VarError::NotUnicode(_) => anyhow!("{place} is not UTF-8"),
             });
@@ -368,9 +371,10 @@ fn read(file: &Place<'_, Path>, variable: &Place<'_, str>) -> Result<Option<Secr
     Ok(Some(SecretText(text)))
 }
 
-/// Whether a text can be the name of a variable.
-fn is_variable(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+/// Whether a text looks like a name that a person gives a variable, and not like a secret.
+fn is_usual(text: &str) -> bool {
+    text.starts_with(|first: char| first.is_ascii_uppercase())
+        && text.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
 /// The secrets in the environment: `TICKWHEEL_SECRET_ORDERS` is the secret `orders`.
@@ -480,11 +484,37 @@ mod tests {
             "[push.connections.c]: the variable TICKWHEEL_TEST_ABSENT of `password_env` is not set"
         );
         assert!(
-            lines[4].starts_with("[push.connections.d]: `password_env` is no name of a variable"),
+            lines[4].starts_with(
+                "[push.connections.d]: the value of `password_env` is not the name of a variable that is set"
+            ),
             "{error}"
         );
         assert_eq!(lines[5], format!("[push.connections.e]: `password_file` {} is empty", empty.display()));
         assert!(!error.contains("hunter"), "{error}");
+    }
+
+    #[test]
+    fn a_value_that_may_be_the_secret_itself_is_not_shown() {
+        for (value, is_shown) in [
+            ("RABBIT_PASSWORD_2", true),
+            ("hunter2", false),
+            ("Hunter2", false),
+            ("HUNTER-2", false),
+            ("hunter=2", false),
+            ("_HUNTER2", false),
+            ("2HUNTER", false),
+            ("", false),
+        ] {
+            let connection = "[push.connections.a]\nkind = \"amqp\"\naddresses = [\"a:1\"]\npassword_env";
+            for text in
+                [format!("{connection} = {value:?}"), format!("[push.secrets]\na = {{ env = {value:?} }}")]
+            {
+                let error = tables(&text).put_into(PushPlan::default()).expect_err(value).to_string();
+                let hint = "it may be the secret itself: write the name of a variable (A-Z, 0-9, _)";
+                assert_eq!(!error.contains(hint), is_shown, "{error}");
+                assert!(is_shown || value.is_empty() || !error.contains(value), "{error}");
+            }
+        }
     }
 
     #[test]
