@@ -50,6 +50,7 @@ pub(crate) mod story;
 pub(crate) mod target;
 mod target_facts;
 mod target_options;
+mod target_words;
 pub(crate) mod targets;
 pub(crate) mod token;
 mod tokens;

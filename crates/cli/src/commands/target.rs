@@ -174,6 +174,7 @@ impl Target {
 impl Set {
     fn run(self, client: &Client, format: &Format) -> Result<()> {
         let Self { name: Name { queue }, members, if_version } = self;
+        let words = members.words();
         let new_secret = members.wants_new_secret().then(new_secret).transpose()?;
         let (target, if_match) = if members.is_whole() {
             (members.made(new_secret.as_deref())?, if_version)
@@ -192,9 +193,10 @@ impl Set {
             (members.changed(now.target, new_secret.as_deref())?, if_match)
         };
         let put = client.put_target(&queue, &target, if_match);
-        let view = put.map_err(|error| match other_kind(client, &target, &error) {
-            Some(told) => anyhow!(told),
-            None => error.into(),
+        let view = put.map_err(|error| match (other_kind(client, &target, &error), words) {
+            (Some(told), _) => anyhow!(told),
+            (None, Some(words)) => words.refusal(error).into(),
+            (None, None) => error.into(),
         })?;
         let shown = Shown { view, new_secret };
         let is_json = format.is_json();

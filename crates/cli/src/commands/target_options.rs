@@ -9,6 +9,7 @@ use tickwheel_api::{
 };
 
 use super::payload::text_of;
+use super::target_words::TargetWords;
 use crate::values;
 
 /// The settings, from a file or as options.
@@ -122,6 +123,11 @@ impl Members {
         self.one_by_one.places().into_iter().find(|place| place.is_given).map(|place| place.option)
     }
 
+    /// The words for mistakes; `None`: the settings come from a file, which has the words of the API.
+    pub(super) fn words(&self) -> Option<TargetWords> {
+        self.file.is_none().then(|| self.one_by_one.words())
+    }
+
     /// Whether the caller has to make a secret.
     pub(super) fn wants_new_secret(&self) -> bool {
         self.one_by_one.new_secret
@@ -135,7 +141,9 @@ impl Members {
         match self.file {
             Some(name) => {
                 let (text, place) = text_of(&name)?;
-                checked(text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&text), &place)
+                let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&text);
+                // Most mistakes need no call.
+                TargetBody::parse(text).map_err(|error| anyhow!("{place}: {error}; {}", error.hint))
             }
             None => {
                 let kind = self.one_by_one.kind()?;
@@ -161,7 +169,7 @@ impl Members {
     }
 }
 
-/// An option that names a place.
+/// An option that does not go with every kind.
 struct Place {
     option: &'static str,
     kinds: &'static [TargetKind],
@@ -198,18 +206,41 @@ impl OneByOne {
         ]
     }
 
-    /// Checks that the places go with the kind. `whose`: the target in words.
+    /// All options that do not go with every kind.
+    fn kept(&self) -> impl Iterator<Item = Place> {
+        use TargetKind::{Amqp, Kafka, Nats, Redis, Webhook};
+
+        let place = |option, kinds, is_given| Place { option, kinds, is_given };
+        let others = [
+            place("--method", &[Webhook][..], self.method.is_some()),
+            place("--sign-with", &[Webhook], !self.sign_with.is_empty()),
+            place("--new-secret", &[Webhook], self.new_secret),
+            place("--bearer", &[Webhook], self.bearer.is_some()),
+            place("--header", &[Webhook, Kafka, Amqp, Nats, Redis], !self.header.is_empty()),
+        ];
+        self.places().into_iter().chain(others)
+    }
+
+    fn words(&self) -> TargetWords {
+        TargetWords { signing: if self.new_secret { "--new-secret" } else { "--sign-with" } }
+    }
+
+    /// Checks that the options go with the kind. `whose`: the target in words.
     ///
     /// # Errors
     /// An option is for other kinds.
     fn check(&self, kind: TargetKind, whose: &str) -> Result<()> {
         let Some(Place { option, kinds, .. }) =
-            self.places().into_iter().find(|place| place.is_given && !place.kinds.contains(&kind))
+            self.kept().find(|place| place.is_given && !place.kinds.contains(&kind))
         else {
             return Ok(());
         };
         let kinds: Vec<_> = kinds.iter().map(|kind| format!("`{}`", kind.name())).collect();
-        bail!("{option} is for {}; {whose} takes {}", kinds.join(" and "), options_of(kind))
+        let kinds = match kinds.split_last() {
+            Some((last, others)) if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+            _ => kinds.concat(),
+        };
+        bail!("{option} is for {kinds}; {whose} takes {}", options_of(kind))
     }
 
     fn kind(&self) -> Result<TargetKind> {
@@ -235,6 +266,19 @@ impl OneByOne {
 
     /// Puts the options into the settings of `target`.
     fn change(self, mut target: TargetBody, new_secret: Option<&str>) -> Result<TargetBody> {
+        let words = self.words();
+        match (&self.stream, &self.list) {
+            (Some(_), Some(_)) => {
+                bail!("a target of the kind `redis` has either --stream or --list, and not both")
+            }
+            (Some(_), None) if target.list.is_some() => {
+                bail!("the target has a list, so it takes no --stream; a new target needs --connection");
+            }
+            (None, Some(_)) if target.stream.is_some() => {
+                bail!("the target has a stream, so it takes no --list; a new target needs --connection");
+            }
+            _ => {}
+        }
         fn put<T>(member: &mut Option<T>, option: Option<T>) {
             if option.is_some() {
                 *member = option;
@@ -267,13 +311,9 @@ impl OneByOne {
             target.signing = secrets.into_iter().map(signing).collect();
         }
         target.enabled &= !self.disabled;
-        checked(&target.to_json(), "the target")
+        // Most mistakes need no call.
+        TargetBody::parse(&target.to_json()).map_err(|mistake| anyhow!(words.mistake(&mistake)))
     }
-}
-
-/// Reads settings as the server does, so that most mistakes need no call.
-fn checked(text: &[u8], place: &str) -> Result<TargetBody> {
-    TargetBody::parse(text).map_err(|error| anyhow!("{place}: {error}; {}", error.hint))
 }
 
 #[cfg(test)]
@@ -342,7 +382,22 @@ mod tests {
                 "--connection m --list a --subject b",
                 "--list is for `redis`; a target of the kind `nats` takes --subject and --stream",
             ),
-            ("--connection m --topic a --sign-with b", "`signing`"),
+            (
+                "--connection m --topic a --sign-with b",
+                "--sign-with is for `webhook`; a target of the kind `kafka` takes --topic",
+            ),
+            ("--connection m --topic a --new-secret", "--new-secret is for `webhook`; a target"),
+            ("--connection m --topic a --bearer b", "--bearer is for `webhook`; a target"),
+            ("--connection m --topic a --method PUT", "--method is for `webhook`; a target"),
+            (
+                "--connection m --tube a --header b=c",
+                "--header is for `webhook`, `kafka`, `amqp`, `nats` and `redis`; a target of the kind `beanstalk` takes --tube",
+            ),
+            ("--connection m --subject a", "--stream is missing; a target of the kind `nats` needs it"),
+            (
+                "--connection m --stream a --list b",
+                "a target of the kind `redis` has either --stream or --list, and not both",
+            ),
             (
                 "--url https://a.example --stream x",
                 "--stream is for `nats` and `redis`; a target of the kind `webhook` takes --url, --method",
@@ -357,6 +412,48 @@ mod tests {
             ("--file /no/such/file", "failed to open"),
         ] {
             assert!(refused(text).contains(part), "{text}: {}", refused(text));
+        }
+    }
+
+    #[test]
+    fn a_mistake_names_no_member_of_the_api() {
+        for text in [
+            "--connection m --topic a --sign-with b".to_owned(),
+            "--connection m --subject a".to_owned(),
+            format!("--connection m --topic {}", "a".repeat(3_000)),
+            format!("--url https://a.example --sign-with {}", "a".repeat(300)),
+            format!("--url https://a.example --bearer {}", "a".repeat(300)),
+            format!(
+                "--url https://a.example {}",
+                (0..33).map(|nth| format!("--header h{nth}=a ")).collect::<String>()
+            ),
+            format!("--url https://a.example {}", "--sign-with a ".repeat(6)),
+        ] {
+            let told = refused(&text);
+            assert!(told.starts_with("--"), "{told}");
+            for member in ["signing", "auth", "`stream`", "headers", "`topic`"] {
+                assert!(!told.contains(member), "{member}: {told}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_stream_stays_a_stream() {
+        for (json, text, told) in [
+            (
+                r#"{"kind":"redis","connection":"m","list":"a"}"#,
+                "--stream b",
+                "the target has a list, so it takes no --stream",
+            ),
+            (
+                r#"{"kind":"redis","connection":"m","stream":"a"}"#,
+                "--list b",
+                "the target has a stream, so it takes no --list",
+            ),
+        ] {
+            let now = TargetBody::parse(json.as_bytes()).expect("a target");
+            let error = line(text).expect("options").changed(now, None).expect_err(text).to_string();
+            assert!(error.starts_with(told), "{error}");
         }
     }
 

@@ -407,7 +407,11 @@ fn the_settings_go_out_and_come_back() {
     let refused = shop.run(&["target", "set", "orders", "--url", "https://127.0.0.1/x"]);
     assert_eq!((refused.code, refused.out.as_str()), (1, ""), "an address that is denied: {}", refused.err);
     let unknown = shop.run(&["target", "set", "orders", "--connection", "none", "--topic", "due"]);
-    assert!(unknown.code == 1 && unknown.err.contains("`none`"), "{}", unknown.err);
+    assert!(unknown.code == 1 && unknown.err.contains("--connection: "), "{}", unknown.err);
+    assert!(unknown.err.contains("`none`"), "{}", unknown.err);
+    let unknown = shop.run(&["target", "set", "orders", "--url", &shop.url(), "--sign-with", "none"]);
+    let told = "--sign-with: the configuration of the server has no secret `none`";
+    assert!(unknown.code == 1 && unknown.err.contains(told), "{}", unknown.err);
 }
 
 #[test]
