@@ -107,8 +107,8 @@ impl Targets {
         for (name, record) in targets {
             let mut stored = match Stored::read(&record) {
                 Ok(stored) => stored,
-                Err(error) => {
-                    push.set(&name, made::disabled(&format!("the settings cannot be read: {error}"), None));
+                Err(unreadable) => {
+                    push.set(&name, made::disabled(&unreadable.reason(), None));
                     continue;
                 }
             };
@@ -193,13 +193,14 @@ impl Targets {
             secrets::refuse_named(&target)?;
         }
         let _one_by_one = self.0.changes.lock().await;
-        let before = self.find(queue).await?;
-        check_version(before.as_ref(), if_version)?;
-        let sealed =
-            secrets::take(&self.0.outside, queue, &mut target, before.as_ref().map(|found| &found.stored))?;
+        let before = self.record(queue).await?;
+        check_version(before.as_deref(), if_version)?;
+        // A target that cannot be read is replaced. It has no secrets to keep.
+        let stored = before.as_deref().and_then(|record| Stored::read(record).ok());
+        let sealed = secrets::take(&self.0.outside, queue, &mut target, stored.as_ref())?;
         // A pause of an operator stays, and a new target is not disabled for what the old one answered.
-        let pause = before.as_ref().and_then(|found| found.stored.pause.clone());
-        let pause = pause.filter(|pause| *pause == StoredPause::Paused);
+        let is_paused = before.as_deref().is_some_and(stored::is_paused);
+        let pause = is_paused.then_some(StoredPause::Paused);
         let stored = Stored { target, secrets: sealed, pause };
         made::target(&self.0.outside, queue, &stored)?;
         if stored.target.order == Some(TargetOrder::Group) {
@@ -215,11 +216,11 @@ impl Targets {
         Ok(self.shown(queue, &record, stored))
     }
 
-    /// Takes the target of a queue away, and returns when the messages under way are settled.
+    /// Takes the target of a queue away, even if it cannot be read. Returns when the messages under way are settled.
     pub(crate) async fn delete(&self, queue: &QueueName, if_version: Option<u64>) -> Result<(), Refusal> {
         let one_by_one = self.0.changes.lock().await;
-        let found = self.found(queue).await?;
-        check_version(Some(&found), if_version)?;
+        let record = self.record(queue).await?.ok_or_else(|| no_target(queue))?;
+        check_version(Some(&record), if_version)?;
         self.change(queue, None).await?;
         let settled = self.0.push.remove(queue);
         drop(one_by_one);
@@ -385,13 +386,15 @@ impl Targets {
         }
     }
 
-    async fn find(&self, queue: &QueueName) -> Result<Option<Found>, Refusal> {
+    /// Returns the target of a queue as the store has it.
+    async fn record(&self, queue: &QueueName) -> Result<Option<Arc<TargetRecord>>, Refusal> {
         let view = self.0.queue.queue(queue).await.map_err(|why| translate::unavailable(&why))?;
-        let Some(record) = view.target.clone() else { return Ok(None) };
-        let stored = Stored::read(&record);
-        let stored = stored.map_err(|error| {
-            Problem::internal(format!("the target cannot be read: {error}; delete it and put it anew"))
-        })?;
+        Ok(view.target.clone())
+    }
+
+    async fn find(&self, queue: &QueueName) -> Result<Option<Found>, Refusal> {
+        let Some(record) = self.record(queue).await? else { return Ok(None) };
+        let stored = Stored::read(&record).map_err(|unreadable| unreadable.problem(queue))?;
         Ok(Some(Found { record, stored }))
     }
 
@@ -425,8 +428,8 @@ impl Targets {
     }
 }
 
-fn check_version(found: Option<&Found>, wanted: Option<u64>) -> Result<(), Refusal> {
-    let current = found.map(|found| stored::version(&found.record));
+fn check_version(record: Option<&TargetRecord>, wanted: Option<u64>) -> Result<(), Refusal> {
+    let current = record.map(stored::version);
     match wanted {
         Some(wanted) if current != Some(wanted) => Err(Problem::target_changed(wanted, current).into()),
         _ => Ok(()),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::error::Category;
 use sha2::{Digest, Sha256};
 use tickwheel_api::{INTEGER_MAX, Problem, TargetBody, TargetOrder};
 use tickwheel_queue::{Backoff, QueueName, QueueSettings, Retry, TargetRecord};
@@ -39,13 +40,58 @@ pub(crate) enum StoredPause {
     Disabled(String),
 }
 
+/// Why a target of the store cannot be read.
+#[derive(Debug)]
+pub(crate) struct Unreadable(serde_json::Error);
+
+impl Unreadable {
+    /// The mistake, without the values of the target, which may be secret.
+    fn why(&self) -> String {
+        let Self(error) = self;
+        let what = match error.classify() {
+            Category::Data => "it has a member that this version does not know, or lacks one",
+            Category::Syntax | Category::Eof | Category::Io => "it is not JSON",
+        };
+        format!("{what} (line {}, column {})", error.line(), error.column())
+    }
+
+    /// Returns the reason for which the target is disabled.
+    pub(crate) fn reason(&self) -> String {
+        format!(
+            "the target cannot be read: {}. A delete takes it away, and a new PUT replaces it",
+            self.why()
+        )
+    }
+
+    /// Returns the answer to a call that needs the settings.
+    pub(crate) fn problem(&self, queue: &QueueName) -> Problem {
+        let detail = format!("the target of the queue `{}` cannot be read: {}", queue.as_str(), self.why());
+        Problem::internal(detail).with_hint(
+            "the call had no effect; a later version of Tickwheel may have written the target: start that version, or DELETE /v1/queues/{q}/target \
+             takes the target away, and a new PUT replaces it",
+        )
+    }
+}
+
+/// Whether an operator has paused the target of this record. Its other members need not be readable.
+pub(crate) fn is_paused(record: &TargetRecord) -> bool {
+    #[derive(Deserialize)]
+    struct Paused {
+        pause: Option<serde_json::Value>,
+    }
+    let paused = serde_json::from_slice::<Paused>(&record.value).ok().and_then(|found| found.pause);
+    paused.is_some_and(|pause| {
+        serde_json::from_value(pause).is_ok_and(|pause: StoredPause| pause == StoredPause::Paused)
+    })
+}
+
 impl Stored {
     /// Reads a target of the store.
     ///
     /// # Errors
-    /// The text is of a later release, or was written by another program.
-    pub(crate) fn read(record: &TargetRecord) -> serde_json::Result<Self> {
-        serde_json::from_slice(&record.value)
+    /// The text is of a later release, is damaged, or was written by another program.
+    pub(crate) fn read(record: &TargetRecord) -> Result<Self, Unreadable> {
+        serde_json::from_slice(&record.value).map_err(Unreadable)
     }
 
     /// Returns the target for the store.
@@ -96,6 +142,18 @@ mod tests {
             let record = stored.record();
             assert_eq!(Stored::read(&record).expect("a target"), stored);
             assert_eq!(record.retry, Some(RETRY_DEFAULT));
+        }
+        for (pause, is_paused) in [
+            (None, false),
+            (Some(StoredPause::Paused), true),
+            (Some(StoredPause::Disabled("http 410".to_owned())), false),
+        ] {
+            let mut record = Stored { target: target.clone(), secrets: BTreeMap::new(), pause }.record();
+            assert_eq!(super::is_paused(&record), is_paused);
+            let later = String::from_utf8(record.value.to_vec()).expect("JSON").replace("webhook", "pigeon");
+            record.value = later.into_bytes().into();
+            assert!(Stored::read(&record).is_err());
+            assert_eq!(super::is_paused(&record), is_paused, "the pause can be read");
         }
         let [one, other] = [None, Some(StoredPause::Paused)].map(|pause| {
             version(&Stored { target: target.clone(), secrets: BTreeMap::new(), pause }.record())

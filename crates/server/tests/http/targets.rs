@@ -333,3 +333,69 @@ fn only_an_admin_changes_a_target_and_a_scope_hides_others() {
     }
     call("reader", "GET", "/v1/queues/other/target", "").assert_problem(404, "out-of-scope", "other");
 }
+
+/// Puts a record in the place of the target of the queue `close`, as a later version or damage would.
+fn plant(directory: &Path, record: &[u8]) {
+    let queue = tickwheel_queue::Queue::open(directory).expect("opened");
+    let close = tickwheel_queue::QueueName::new("close").expect("a name");
+    let target = tickwheel_queue::TargetRecord { value: record.into(), retry: None };
+    queue.change_target(&close, Some(target)).wait().expect("kept");
+    queue.close();
+}
+
+#[test]
+fn a_target_that_cannot_be_read_is_told_and_can_be_deleted_and_replaced() {
+    let receiver = Receiver::start(&[]);
+    let later = br#"{"target":{"kind":"pigeon","loft":"hunter2"},"pause":"paused"}"#;
+    for (record, why) in [
+        (&later[..], "it has a member that this version does not know, or lacks one (line 1, column "),
+        (b"\xff\x00hunter2", "it is not JSON (line 1, column "),
+        (b"", "it is not JSON"),
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let data = folder.path().join("data");
+        plant(&data, record);
+        let config = || Config { push: open(&receiver), ..on_any_port(Store::Dir(data.clone())) };
+        let served = Served::start(config()).expect("started");
+        until("the targets are started", || {
+            let rows = served.expect(200, "GET", "/v1/targets", "");
+            rows["targets"][0]["state"] == "disabled"
+        });
+        let row = served.expect(200, "GET", "/v1/targets", "")["targets"][0].clone();
+        let reason = row["reason"].as_str().expect("a reason");
+        assert!(reason.contains(why) && reason.contains("a new PUT replaces it"), "{reason}");
+        for (method, path) in [("GET", TARGET.to_owned()), ("POST", format!("{TARGET}/resume"))] {
+            let told = served.expect(500, method, &path, "");
+            let (detail, hint) =
+                (told["detail"].as_str().expect("a text"), told["hint"].as_str().expect("a text"));
+            assert!(detail.starts_with("the target of the queue `close` cannot be read: "), "{detail}");
+            assert!(detail.contains(why) && !told.to_string().contains("hunter2"), "{told}");
+            assert!(
+                hint.contains("DELETE /v1/queues/{q}/target takes the target away")
+                    && hint.contains("new PUT"),
+                "{hint}"
+            );
+        }
+        put(&served, "waits");
+        served.call_with("DELETE", TARGET, &[("if-match", "\"1\"")], "").assert_problem(
+            412,
+            "version-mismatch",
+            "the target has version",
+        );
+        served.expect(200, "DELETE", TARGET, "");
+        served.expect(404, "GET", TARGET, "");
+        assert_eq!(served.expect(200, "GET", "/v1/targets", "")["targets"], json!([]));
+        served.stop();
+
+        plant(&data, record);
+        let served = Served::start(config()).expect("started");
+        let view = served.expect(200, "PUT", TARGET, &webhook(&receiver, json!({})));
+        if record == later {
+            assert_eq!(view["state"], "paused", "a pause of an operator stays");
+            served.expect(200, "POST", &format!("{TARGET}/resume"), "");
+        }
+        until("the task that waited is sent", || {
+            served.expect(200, "GET", TARGET, "")["attempts"]["acked"] == json!(1)
+        });
+    }
+}
