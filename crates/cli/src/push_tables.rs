@@ -115,6 +115,14 @@ impl At {
     }
 }
 
+impl Tls {
+    /// The member with this file; empty: none has it.
+    fn member_of(&self, place: &Path) -> &'static str {
+        let members = [("ca", &self.ca), ("cert", &self.cert), ("key", &self.key)];
+        members.into_iter().find(|(_, file)| file.as_deref() == Some(place)).map_or("", |(member, _)| member)
+    }
+}
+
 impl Connection {
     /// The plan of this connection, with this password.
     fn plan(&self, password: Option<SecretText>) -> ConnectionPlan {
@@ -283,13 +291,7 @@ impl PushTables {
         let line = match fault {
             PushError::SecretKeys { .. } => None,
             PushError::CertificateFile { name, place, .. } => {
-                let files = self.tls.get(name);
-                let is = |file: fn(&Tls) -> &Option<PathBuf>| {
-                    files.is_some_and(|files| file(files).as_ref() == Some(place))
-                };
-                let members: [(_, fn(&Tls) -> &Option<PathBuf>); 3] =
-                    [("ca", |tls| &tls.ca), ("cert", |tls| &tls.cert), ("key", |tls| &tls.key)];
-                let member = members.into_iter().find(|(_, file)| is(*file)).map_or("", |(member, _)| member);
+                let member = self.tls.get(name).map_or("", |tls| tls.member_of(place));
                 self.lines.of_member(CERTIFICATES, name, member)
             }
             PushError::Certificates { name, .. } => self.lines.of_member(CERTIFICATES, name, ""),
@@ -339,8 +341,8 @@ pub(crate) fn counted(count: usize, noun: &str) -> String {
 /// A member with the place of a secret, and its value.
 type Place<'p, P> = (&'static str, Option<&'p P>);
 
-/// Reads a secret; `None`: it has no place. An error shows no secret that was read, and no name of a variable that is not set and may be the secret. It shows
-/// the path of a file, without which it cannot be found.
+/// Reads a secret; `None`: it has no place. An error shows no secret that was read, and no name of a
+/// variable that is not set and may be the secret. It shows the path of a file, without which it cannot be found.
 fn read(file: &Place<'_, Path>, variable: &Place<'_, str>) -> Result<Option<SecretText>> {
     let (text, place) = match (file, variable) {
         ((member, Some(file)), _) => {
