@@ -237,9 +237,9 @@ fn an_answer_that_disables_a_target_outlives_a_restart() {
     };
     let served = start();
     served.expect(201, "PUT", TARGET, &webhook(&receiver, json!({})));
-    put(&served, "gone");
     let etag = |served: &Served| served.call("GET", TARGET, "").header("etag").map(str::to_owned);
     let before = etag(&served);
+    put(&served, "gone");
     until("the target is disabled, and that is stored", || {
         served.expect(200, "GET", TARGET, "")["state"] == "disabled" && etag(&served) != before
     });
