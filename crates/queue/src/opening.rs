@@ -7,8 +7,11 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use tickwheel_engine::{Engine, Timestamp};
-use tickwheel_store::{ClockMode, OpenStore, OpenedStore, QueueStore, RecoveryReport, StoreOptions};
+use tickwheel_engine::{Engine, ShardId, Timestamp};
+use tickwheel_store::{
+    ClockMode, OpenError as StoreError, OpenStore, OpenedStore, QueueStore, RecoveryReport, Root,
+    StoreOptions,
+};
 
 use crate::backup::Source;
 use crate::caller::Caller;
@@ -27,11 +30,13 @@ use crate::time::Time;
 use crate::watch::Watch;
 
 impl Options {
-    /// Opens the queue in `directory`, which is made if it does not exist.
+    /// Opens the queue in `directory`, which is made if it does not exist. A directory of several shards has a folder for each of them
+    /// (`0000`, `0001` and so on).
     ///
     /// # Errors
     /// [`OpenError`].
     pub fn open(self, directory: impl AsRef<Path>) -> Result<Queue, OpenError> {
+        self.check_shards()?;
         let mut options = StoreOptions::new(secret()?);
         if self.virtual_clock.is_some() {
             options.clock = ClockMode::Virtual;
@@ -40,7 +45,19 @@ impl Options {
         options.log_file_bytes = self.log_file_bytes.unwrap_or(options.log_file_bytes);
         options.checkpoint_after_bytes =
             self.checkpoint_after_bytes.unwrap_or(options.checkpoint_after_bytes);
-        self.open_store(Directory { path: directory.as_ref(), options })
+        let path = directory.as_ref();
+        let Some(mut root) = Root::open(path, self.shards, &options)? else {
+            let (path, root) = (path.to_owned(), path.to_owned());
+            return self.open_stores(vec![Directory { path, root, options }]);
+        };
+        let mut stores = Vec::new();
+        for (shard, directory) in root.directories() {
+            let options = StoreOptions { shard, secret: secret()?, ..options.clone() };
+            stores.push(Directory { path: directory, root: path.to_owned(), options });
+        }
+        let queue = self.open_stores(stores)?;
+        root.made().map_err(StoreError::Io)?;
+        Ok(queue.below(root))
     }
 
     /// Opens a queue without a directory. Its tasks are in memory only, and are gone when the queue is closed.
@@ -49,7 +66,7 @@ impl Options {
     /// [`OpenError::Random`], [`OpenError::Thread`].
     pub fn open_memory(self) -> Result<Queue, OpenError> {
         // The identity has random bytes of its own, so that it tells nothing about the secret that signs lease tokens.
-        let shards = Router::new(self.shards).ok_or(OpenError::Shards { shards: self.shards as usize })?;
+        let shards = self.check_shards()?;
         let secret = secret()?;
         let identity = u128::from_be_bytes(self::secret()?);
         self.open_stores(shards.all().map(|shard| Memory { secret, identity, shard }).collect())
@@ -86,8 +103,8 @@ impl Options {
             let store = store.open(Box::new(move || {
                 // The shard thread may have ended. Then no thread polls the store any more.
                 let _gone = wake.send(Message::Store);
-            }))?;
-            opened.push((id, mailbox, store));
+            }));
+            opened.push((id, mailbox, store.map_err(|error| of_shard(id, error.into()))?));
         }
         let last_wall = opened.iter().map(|(_, _, store)| store.last_wall).max().unwrap_or_default();
         let mut time = self.time(last_wall);
@@ -118,6 +135,12 @@ impl Options {
         let Found { identity, recovery } = found;
         let opened = Opened { identity: identity.into(), recovery, instance, took: begun.elapsed() };
         Ok(Queue::new(Shards::new(router, handles), time, threads, opened))
+    }
+
+    /// Returns the router for the number of shards that was asked for, or for one shard.
+    fn check_shards(&self) -> Result<Router, OpenError> {
+        let shards = self.shards.unwrap_or(1);
+        Router::new(shards).ok_or(OpenError::Shards { shards: shards as usize })
     }
 
     /// Returns the number of threads that drive this many shards. A virtual clock moves on only while all shards are idle, so one thread
@@ -165,7 +188,7 @@ impl<S: QueueStore + Send + 'static> Group<S> {
         loop {
             let mut is_loaded = true;
             for (shard, shared) in &mut self.shards {
-                is_loaded &= has_loaded(shard, time)?;
+                is_loaded &= has_loaded(shard, time).map_err(|error| of_shard(shard.id(), error))?;
                 shared.update(shard, time.clock_status());
             }
             if is_loaded {
@@ -191,6 +214,11 @@ impl<S: QueueStore + Send + 'static> Group<S> {
         let thread = ShardThread::new(drivers.collect(), Arc::clone(time), self.inbox);
         std::thread::Builder::new().name(SHARD_THREAD.to_owned()).spawn(move || thread.run())
     }
+}
+
+/// Says which shard could not be opened, if there are several.
+fn of_shard(shard: ShardId, error: OpenError) -> OpenError {
+    if shard.count() == 1 { error } else { OpenError::OfShard { shard, source: Box::new(error) } }
 }
 
 /// Gives the shard a turn. Returns whether its first scan for near tasks has ended.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tickwheel_engine::{EngineConfig, SHARDS_MAX, Timestamp};
+use tickwheel_engine::{EngineConfig, SHARDS_MAX, ShardId, Timestamp};
 use tickwheel_store::AckLevel;
 
 use crate::notice::{Listener, Notice};
@@ -23,6 +23,14 @@ pub enum OpenError {
     /// The operating system has no random bytes, which the secret that signs lease tokens needs.
     #[error("get random bytes from the operating system: {0}")]
     Random(String),
+    /// One of the shards cannot be opened.
+    #[error("{shard}, in the folder `{:04}`: {source}", shard.number())]
+    OfShard {
+        /// The shard.
+        shard: ShardId,
+        /// The reason.
+        source: Box<OpenError>,
+    },
     /// A queue cannot have this number of shards.
     #[error("a queue has 1 to {SHARDS_MAX} shards, not {shards}")]
     Shards {
@@ -66,9 +74,9 @@ impl From<std::convert::Infallible> for OpenError {
 /// assert_eq!(queue.now().ms_since(before), 15 * 86_400_000);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Options {
-    pub(crate) shards: u32,
+    pub(crate) shards: Option<u32>,
     pub(crate) virtual_clock: Option<VirtualStart>,
     pub(crate) engine: EngineConfig,
     pub(crate) ack_level: AckLevel,
@@ -85,25 +93,10 @@ pub(crate) enum VirtualStart {
     At(Timestamp),
 }
 
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            shards: 1,
-            virtual_clock: None,
-            engine: EngineConfig::default(),
-            ack_level: AckLevel::default(),
-            log_file_bytes: None,
-            checkpoint_after_bytes: None,
-            slow_commit: None,
-            listener: Listener::default(),
-        }
-    }
-}
-
 impl Options {
-    /// Spreads the queues over this number of shards, 1 to [`SHARDS_MAX`]. Default: 1. Each shard has an engine and a store of its own, and
+    /// Spreads the queues over this number of shards, 1 to [`SHARDS_MAX`]. Default: the number that the directory has, or 1 if it is new. Each shard has an engine and a store of its own, and
     /// several threads drive the shards, so that several processors can work. All tasks of a queue are in one shard, see
-    /// [`Router`](crate::Router). The number of shards of a data set never changes.
+    /// [`Router`](crate::Router). The number of shards of a directory never changes: an opening with another number is refused.
     ///
     /// ```
     /// use tickwheel_queue::{Put, Queue, QueueName};
@@ -116,7 +109,7 @@ impl Options {
     /// ```
     #[must_use]
     pub fn shards(mut self, shards: u32) -> Self {
-        self.shards = shards;
+        self.shards = Some(shards);
         self
     }
 

@@ -16,6 +16,8 @@ use tickwheel_engine::{
     TargetRecord, TaskPage, TaskView, Timestamp, Token, TokenAnswer, Unavailable, WheelView,
 };
 
+use tickwheel_store::Root;
+
 use crate::advance::{Advance, AdvanceError, Advancing, Goal, VIRTUAL_END_MS};
 use crate::backup::{BackupError, BackupReport, BackupWatch};
 use crate::commits::CommitSeconds;
@@ -24,7 +26,7 @@ use crate::in_use::InUse;
 use crate::opened::Opened;
 use crate::options::{OpenError, Options};
 use crate::pending::Pending;
-use crate::shards::Shards;
+use crate::shards::{ShardHandle, Shards};
 use crate::spanning;
 use crate::time::Time;
 use crate::upcoming::as_if_put;
@@ -78,6 +80,8 @@ struct Handle {
     shards: Shards,
     time: Arc<Mutex<Time>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
+    /// The root of the directories of several shards, locked until the queue has closed.
+    root: Mutex<Option<Root>>,
     opened: Opened,
 }
 
@@ -104,7 +108,13 @@ impl Queue {
         opened: Opened,
     ) -> Self {
         let threads = Mutex::new(threads);
-        Self { handle: Arc::new(Handle { shards, time, threads, opened }) }
+        Self { handle: Arc::new(Handle { shards, time, threads, root: Mutex::new(None), opened }) }
+    }
+
+    /// Keeps the root of the directories of the shards locked until the queue has closed.
+    pub(crate) fn below(self, root: Root) -> Self {
+        *self.handle.root.lock().expect("no thread panics while it holds the root") = Some(root);
+        self
     }
 
     /// Returns the number of shards, which never changes for a data set.
@@ -632,7 +642,8 @@ impl Queue {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn backup(&self, to: impl AsRef<Path>) -> Result<BackupReport, BackupError> {
-        self.handle.shards.first().source.copy_to(to.as_ref(), self.handle.shards.first().caller.mailbox())
+        let copy_one = |shard: &ShardHandle, to: &Path| shard.source.copy_to(to, shard.caller.mailbox());
+        self.handle.shards.copy_to(to.as_ref(), false, copy_one)
     }
 
     /// Copies the directory to `to` as [`backup`](Self::backup) does, but slowly, so that calls are hardly delayed. The work runs on a
@@ -662,11 +673,9 @@ impl Queue {
         to: impl AsRef<Path>,
         watch: &BackupWatch,
     ) -> Result<BackupReport, BackupError> {
-        self.handle.shards.first().source.copy_gently(
-            to.as_ref(),
-            self.handle.shards.first().caller.mailbox(),
-            watch,
-        )
+        let copy_one =
+            |shard: &ShardHandle, to: &Path| shard.source.copy_gently(to, shard.caller.mailbox(), watch);
+        self.handle.shards.copy_to(to.as_ref(), true, copy_one)
     }
 
     /// Stops gracefully: new calls are refused, waiting leases get an empty answer, and running leases are written down and go on after the
@@ -719,6 +728,7 @@ impl Handle {
             // If the thread panicked, the panic hook has reported the panic. There is nothing left to close.
             let _ = thread.join();
         }
+        drop(self.root.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 }
 

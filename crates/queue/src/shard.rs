@@ -93,6 +93,12 @@ impl<S: ShardStore> Shard<S> {
         shard
     }
 
+    /// Returns the shard's number, and the number of all shards.
+    #[must_use]
+    pub fn id(&self) -> ShardId {
+        self.id
+    }
+
     /// Asks the store for the shard again, if [`is_to_be_acquired`](Self::is_to_be_acquired). Otherwise does nothing.
     pub fn acquire(&mut self, now: Now) {
         if self.is_to_be_acquired() {

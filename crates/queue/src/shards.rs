@@ -1,12 +1,13 @@
 //! [`Shards`]: finds the shard of a call, and makes calls that span several shards.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::path::Path;
+use std::sync::{Arc, Mutex, TryLockError};
 use std::time::Duration;
 
 use tickwheel_engine::{Call, ImportTasks, Imported, Lease, Leased, QueueName, ShardId, Token, Unavailable};
 
-use crate::backup::Source;
+use crate::backup::{self, BackupError, BackupReport, Source};
 use crate::caller::Caller;
 use crate::health::Shared;
 use crate::message::Message;
@@ -20,6 +21,8 @@ pub(crate) struct Shards {
     router: Router,
     /// In the order of their numbers; there is one at least.
     shards: Vec<ShardHandle>,
+    /// The right to make a copy of all shards. The mutex is locked while a copy is made.
+    copies: Mutex<()>,
 }
 
 /// One shard, as other threads see it.
@@ -32,7 +35,7 @@ pub(crate) struct ShardHandle {
 
 impl Shards {
     pub(crate) fn new(router: Router, shards: Vec<ShardHandle>) -> Self {
-        Self { router, shards }
+        Self { router, shards, copies: Mutex::new(()) }
     }
 
     pub(crate) fn router(&self) -> Router {
@@ -139,6 +142,28 @@ impl Shards {
             Some(only) => only.call(import),
             None => spanning::import(&self.callers(), self.router, import),
         }
+    }
+
+    /// Makes a copy of all shards with `copy_one`. `is_backup`: the copies have manifests.
+    pub(crate) fn copy_to(
+        &self,
+        to: &Path,
+        is_backup: bool,
+        copy_one: impl Fn(&ShardHandle, &Path) -> Result<BackupReport, BackupError>,
+    ) -> Result<BackupReport, BackupError> {
+        if let [only] = &self.shards[..] {
+            return copy_one(only, to);
+        }
+        let _turn = match self.copies.try_lock() {
+            Ok(turn) => turn,
+            // An earlier copy panicked. The panic released the lock, so another copy may begin.
+            Err(TryLockError::Poisoned(turn)) => turn.into_inner(),
+            Err(TryLockError::WouldBlock) => return Err(BackupError::Busy),
+        };
+        let root = self.first().source.directory().and_then(Path::parent).ok_or(BackupError::InMemory)?;
+        backup::copy_all((root, self.router), to, is_backup, |shard, _, target| {
+            copy_one(&self.shards[shard.number() as usize], target)
+        })
     }
 
     /// Asks all shards to stop.

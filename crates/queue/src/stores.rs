@@ -1,7 +1,7 @@
 //! The two stores that this crate opens by itself: a directory and memory.
 
 use std::convert::Infallible;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,23 +19,25 @@ const TRY_AGAIN_AFTER: Duration = Duration::from_millis(10);
 
 /// A data directory.
 #[derive(Debug)]
-pub(crate) struct Directory<'a> {
-    pub(crate) path: &'a Path,
+pub(crate) struct Directory {
+    pub(crate) path: PathBuf,
+    /// The directory that has the identity of the data: this one, or the root of several shards.
+    pub(crate) root: PathBuf,
     pub(crate) options: StoreOptions,
 }
 
-impl OpenStore for Directory<'_> {
+impl OpenStore for Directory {
     type Store = DiskStore<FsDisk, ThreadIo>;
     type Error = OpenError;
 
     fn open(self, wake: Wake) -> Result<OpenedStore<Self::Store>, OpenError> {
-        let Self { path, options } = self;
+        let Self { path, root, options } = self;
         let durability = Durability::from(options.ack_level);
         let wake: Arc<dyn Fn() + Send + Sync> = wake.into();
         let mut tries = 0;
         let store = loop {
             let wake = Arc::clone(&wake);
-            match DiskStore::open_dir(path, options.clone(), Box::new(move || wake())) {
+            match DiskStore::open_dir(&path, options.clone(), Box::new(move || wake())) {
                 Err(OpenError::Locked { .. }) if tries < TRIES => {
                     tries += 1;
                     std::thread::sleep(TRY_AGAIN_AFTER);
@@ -48,11 +50,11 @@ impl OpenStore for Directory<'_> {
         let _absent = std::fs::remove_file(path.join(Manifest::FILE));
         Ok(OpenedStore {
             last_wall: store.last_wall(),
-            identity: identity(path)?.unwrap_or_default(),
+            identity: identity(&root)?.unwrap_or_default(),
             durability,
             recovery: Some(store.recovery_report().clone()),
             // The path is made absolute, because the process may change its working directory.
-            directory: Some(std::path::absolute(path).unwrap_or_else(|_| path.to_owned())),
+            directory: Some(std::path::absolute(&path).unwrap_or(path)),
             store,
         })
     }

@@ -9,22 +9,32 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-/// Returns the data directory and its shard folders, as far as users other than the owner may write to them. The directory comes first.
+/// Returns the data directory, the directories of its shards and their folders, as far as users other than the owner may write to them. The directory comes first.
 /// Such users can remove and replace files in these folders. A folder whose permissions cannot be read is left out.
 ///
 /// Some volumes are mounted so that all users may write to them. So callers warn, and do not refuse.
 #[must_use]
 pub fn writable_by_others(directory: impl AsRef<Path>) -> Vec<PathBuf> {
     let directory = directory.as_ref();
+    let mut folders = vec![directory.to_owned()];
+    let members = folders_in(directory, |name| name.len() == 4 && name.bytes().all(|b| b.is_ascii_digit()));
+    for folder in std::iter::once(directory.to_owned()).chain(members.clone()) {
+        folders.extend(folders_in(&folder, |name| name.starts_with("shard-")));
+    }
+    folders.extend(members);
+    folders[1..].sort();
+    folders.retain(|path| fs::metadata(path).is_ok_and(|found| found.permissions().mode() & 0o022 != 0));
+    folders
+}
+
+/// Returns the folders in `directory` with names that are wanted, in the order of their names.
+fn folders_in(directory: &Path, is_wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let folders = entries.filter(|entry| {
-        let is_shard = entry.file_name().to_string_lossy().starts_with("shard-");
-        is_shard && entry.file_type().is_ok_and(|kind| kind.is_dir())
+        is_wanted(&entry.file_name().to_string_lossy()) && entry.file_type().is_ok_and(|kind| kind.is_dir())
     });
     let mut folders: Vec<PathBuf> = folders.map(|entry| entry.path()).collect();
     folders.sort();
-    folders.insert(0, directory.to_owned());
-    folders.retain(|path| fs::metadata(path).is_ok_and(|found| found.permissions().mode() & 0o022 != 0));
     folders
 }
 

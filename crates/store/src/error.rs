@@ -1,5 +1,7 @@
 //! [`OpenError`]: why a data directory was not opened.
 
+use tickwheel_engine::ShardId;
+
 use crate::disk::DiskError;
 use crate::layout::META;
 use crate::options::ClockMode;
@@ -69,6 +71,32 @@ pub enum OpenError {
         found: ClockMode,
         /// The clock that the caller asked for.
         wanted: ClockMode,
+    },
+    /// The directory has another shard than the caller asked for.
+    #[error(
+        "the directory has {found}, and was to be opened as {wanted}; open the directory above it, which has the file `shards`"
+    )]
+    WrongShard {
+        /// The shard that the directory has.
+        found: ShardId,
+        /// The shard that the caller asked for.
+        wanted: ShardId,
+    },
+    /// The directory is the root of several shards, and the caller can work with one shard only.
+    #[error(
+        "the directory has several shards (file `shards`), each in a folder of its own (`0000` and so on); name one of these folders"
+    )]
+    ManyShards,
+    /// The directory has another number of shards than the caller asked for.
+    #[error(
+        "the directory was made with {found} shards, and was to be opened with {wanted}; the number never changes: leave the option out, or \
+         `tickwheel export` the tasks and import them into a new directory"
+    )]
+    OtherShards {
+        /// The number of shards that the directory has.
+        found: u32,
+        /// The number of shards that the caller asked for.
+        wanted: u32,
     },
     /// Synced data is damaged or missing. The store does not guess the data, and refuses the directory.
     #[error("{file} is damaged at byte {offset}: {what}; {hint}")]

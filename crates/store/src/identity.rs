@@ -7,22 +7,27 @@ use siphasher::sip::SipHasher13;
 
 use crate::doctor::Directory;
 use crate::error::OpenError;
-use crate::meta::{self, Meta};
+use crate::meta;
+use crate::root;
 
 /// Returns the identity of the data directory at this path: 16 hex digits that never change. The backups of the directory, and the
 /// directories that are restored from them, have the same identity. `None` if the directory at this path is no data directory. The identity
-/// is a hash of the secret in `meta`, and does not reveal the secret. The call changes nothing and locks nothing.
+/// is a hash of the secret in `meta`, or in `shards` if there are several shards, and does not reveal the secret. The call changes nothing and locks nothing.
 ///
 /// # Errors
 /// `meta` is damaged, missing beside data, or of a format that is not read; or the folder of the shard is missing; or the directory cannot
 /// be read.
 pub fn identity(path: &Path) -> Result<Option<String>, OpenError> {
-    let meta = meta::find(&mut Directory::new(path)?.of_maker())?;
-    Ok(meta.as_ref().map(of))
+    let mut directory = Directory::new(path)?.of_maker();
+    if let Some(secret) = root::secret_of(&mut directory)? {
+        return Ok(Some(of(&secret)));
+    }
+    let meta = meta::find(&mut directory)?;
+    Ok(meta.map(|meta| of(&meta.secret)))
 }
 
-fn of(meta: &Meta) -> String {
-    let mut hasher = SipHasher13::new_with_key(&meta.secret);
+fn of(secret: &[u8; 16]) -> String {
+    let mut hasher = SipHasher13::new_with_key(secret);
     // The prefix makes the identity differ from the other hashes that have the same secret as their key.
     hasher.write(b"identity of the directory");
     format!("{:016x}", hasher.finish())
@@ -32,6 +37,7 @@ fn of(meta: &Meta) -> String {
 mod tests {
     use super::*;
     use crate::fs_disk::FsDisk;
+    use crate::meta::Meta;
     use crate::options::StoreOptions;
 
     #[test]

@@ -6,7 +6,9 @@ use crate::checksum::crc;
 
 /// The file with the properties of the data directory: the clock, the secret and the format.
 pub(crate) const META: &str = "meta";
-/// The folder of the shard. There is one shard today.
+/// The file that makes a directory the root of several shards, each of which has a directory of its own below the root.
+pub(crate) const SHARDS: &str = "shards";
+/// The folder with the tasks.
 pub(crate) const SHARD: &str = "shard-0000";
 /// The name of the note of the newest log file, in the shard's folder.
 const NEWEST: &str = "newest-log";

@@ -1,10 +1,13 @@
 //! The file `meta`: the properties of the data directory.
 
+use tickwheel_engine::{SHARDS_MAX, ShardId};
+
 use crate::disk::{Disk, DiskError};
 use crate::error::OpenError;
 use crate::fs_disk::FsDisk;
 use crate::layout::{
-    HEADER_BYTES, Header, META, SHARD, UNFINISHED_MARK, header, kind_of, le_u64, read_header, unfinished,
+    HEADER_BYTES, Header, META, SHARD, SHARDS, UNFINISHED_MARK, header, kind_of, le_u64, read_header,
+    unfinished,
 };
 use crate::options::{ClockMode, StoreOptions};
 
@@ -18,7 +21,9 @@ pub(crate) const FORMAT_OLDEST: u32 = 3;
 /// The offsets of the clock (8 bytes) and of the secret (16 bytes) in `meta`.
 pub(crate) const CLOCK_AT: usize = 24;
 pub(crate) const SECRET_AT: usize = 32;
-const SHARDS: u64 = 1;
+/// The offsets of the number of shards and of the number of the directory's shard (8 bytes each) in `meta`.
+pub(crate) const SHARDS_AT: usize = 16;
+pub(crate) const SHARD_AT: usize = 56;
 /// The seed of the checksum of `meta`. The seed is not secret, because the secret is in `meta` itself.
 const SEED: u32 = 0;
 
@@ -31,6 +36,8 @@ pub(crate) struct Meta {
     pub(crate) has_log: bool,
     /// The format of `meta` when it was read; the current format if this process made the directory.
     pub(crate) format: u32,
+    /// The shard of the data set that the directory has.
+    pub(crate) shard: ShardId,
 }
 
 impl Meta {
@@ -50,7 +57,8 @@ impl Meta {
             ClockMode::Virtual => 1,
         };
         let secret = [le_u64(&self.secret, 0), le_u64(&self.secret, 8)];
-        header(MAGIC, FORMAT, SEED, [SHARDS, clock, secret[0], secret[1], u64::from(self.has_log), 0])
+        let (shards, number) = (self.shard.count().into(), self.shard.number().into());
+        header(MAGIC, FORMAT, SEED, [shards, clock, secret[0], secret[1], u64::from(self.has_log), number])
     }
 
     /// Decodes the bytes of `meta`.
@@ -71,11 +79,11 @@ impl Meta {
             }
             Header::Bad => return Err(OpenError::corrupt(META, 0, "its checksum does not match")),
         };
-        let [shards, clock, low, high, has_log, _] = own;
-        if shards != SHARDS {
-            let what = format!("it has {shards} shards; this format has {SHARDS}");
-            return Err(OpenError::corrupt(META, 16, what));
-        }
+        let [shards, clock, low, high, has_log, number] = own;
+        let Some(shard) = shard_of(number, shards) else {
+            let what = format!("it names shard {number} of {shards}; there are 1 to {SHARDS_MAX}");
+            return Err(OpenError::corrupt(META, SHARDS_AT as u64, what));
+        };
         let clock = match clock {
             0 => ClockMode::Real,
             1 => ClockMode::Virtual,
@@ -86,17 +94,25 @@ impl Meta {
         let mut secret = [0; 16];
         secret[..8].copy_from_slice(&low.to_le_bytes());
         secret[8..].copy_from_slice(&high.to_le_bytes());
-        Ok(Self { clock, secret, has_log: has_log == 1, format })
+        Ok(Self { clock, secret, has_log: has_log == 1, format, shard })
     }
+}
+
+/// Returns shard `number` of `shards`, if the numbers are in range.
+pub(crate) fn shard_of(number: u64, shards: u64) -> Option<ShardId> {
+    ShardId::new(u32::try_from(number).ok()?, u32::try_from(shards).ok()?)
 }
 
 /// Reads the properties of the directory; `None` if the place is no data directory yet. Changes nothing.
 ///
 /// # Errors
-/// As [`find`], and [`OpenError::WrongClock`] if the directory has another clock than the options.
+/// As [`find`]; [`OpenError::WrongShard`] or [`OpenError::WrongClock`] if the directory has another shard or clock than the options.
 pub(crate) fn read<D: Disk>(disk: &mut D, options: &StoreOptions) -> Result<Option<Meta>, OpenError> {
     let meta = find(disk)?;
     match meta {
+        Some(meta) if meta.shard != options.shard => {
+            Err(OpenError::WrongShard { found: meta.shard, wanted: options.shard })
+        }
         Some(meta) if meta.clock != options.clock => {
             Err(OpenError::WrongClock { found: meta.clock, wanted: options.clock })
         }
@@ -113,6 +129,9 @@ pub(crate) fn find<D: Disk>(disk: &mut D) -> Result<Option<Meta>, OpenError> {
     let has = |wanted: &str| names.iter().any(|name| name == wanted);
     if has(UNFINISHED_MARK) {
         return Err(OpenError::Unfinished);
+    }
+    if has(SHARDS) {
+        return Err(OpenError::ManyShards);
     }
     if !has(META) {
         let has_data = has(SHARD) && disk.list(SHARD)?.iter().any(|name| kind_of(name).is_some());
@@ -138,9 +157,13 @@ pub(crate) fn check_place<D: Disk>(disk: &mut D) -> Result<(), OpenError> {
     if names.iter().any(|name| name == META || name == SHARD) {
         return Ok(());
     }
+    if names.iter().any(|name| name == SHARDS) {
+        return Err(OpenError::ManyShards);
+    }
     // Names that any place may have: the root of a file system has a folder `lost+found`, a home directory has files whose names begin with
     // a dot, and a process that ended early leaves its lock file and the unfinished `meta`.
-    let welcome = [FsDisk::LOCK_FILE, &*unfinished, "lost+found"];
+    let of_root = crate::layout::unfinished(SHARDS);
+    let welcome = [FsDisk::LOCK_FILE, &*unfinished, &*of_root, "lost+found"];
     let is_welcome = |name: &String| welcome.contains(&name.as_str()) || name.starts_with('.');
     match names.into_iter().find(|name| !is_welcome(name)) {
         Some(name) => Err(OpenError::Foreign { name: name.escape_debug().to_string() }),
@@ -157,7 +180,8 @@ pub(crate) fn create<D: Disk>(disk: &mut D, options: &StoreOptions) -> Result<Me
         disk.create_dir(SHARD)?;
     }
     disk.sync_dir("")?;
-    write(disk, Meta { clock: options.clock, secret: options.secret, has_log: false, format: FORMAT })
+    let StoreOptions { clock, secret, shard, .. } = *options;
+    write(disk, Meta { clock, secret, has_log: false, format: FORMAT, shard })
 }
 
 /// Writes `meta`, in the place of the earlier file if there is one. The new file is durable when the call returns.
@@ -183,8 +207,13 @@ mod tests {
 
     #[test]
     fn what_was_written_is_read_and_damage_is_told() {
-        let meta =
-            Meta { clock: ClockMode::Virtual, secret: *b"0123456789abcdef", has_log: true, format: FORMAT };
+        let meta = Meta {
+            clock: ClockMode::Virtual,
+            secret: *b"0123456789abcdef",
+            has_log: true,
+            format: FORMAT,
+            shard: ShardId::ONLY,
+        };
         let bytes = meta.to_bytes();
         assert_eq!(Meta::from_bytes(&bytes).expect("valid"), meta);
         let newer = header(MAGIC, FORMAT + 1, SEED, [1, 0, 0, 0, 0, 0]);
@@ -199,5 +228,9 @@ mod tests {
         let strange = header(MAGIC, FORMAT, SEED, [1, 2, 0, 0, 0, 0]);
         assert!(matches!(Meta::from_bytes(&strange), Err(OpenError::Corrupt { offset: 24, .. })));
         assert!(matches!(Meta::from_bytes(&bytes[..60]), Err(OpenError::Corrupt { .. })));
+        let third = Meta { shard: ShardId::new(2, 4).expect("one of four"), ..meta };
+        assert_eq!(Meta::from_bytes(&third.to_bytes()).expect("valid"), third);
+        let beyond = header(MAGIC, FORMAT, SEED, [4, 0, 0, 0, 1, 4]);
+        assert!(matches!(Meta::from_bytes(&beyond), Err(OpenError::Corrupt { offset: 16, .. })));
     }
 }

@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use tickwheel_engine::ShardId;
+
 use crate::bounds::Bounds;
 use crate::history::HistoryLimits;
 
@@ -62,6 +64,8 @@ pub struct StoreOptions {
     pub secret: [u8; 16],
     /// The clock of the tasks. Default: real.
     pub clock: ClockMode,
+    /// The shard that the directory has. An existing directory must have this shard. Default: the only one of a data set with one shard.
+    pub shard: ShardId,
     /// When the store answers a commit. Default: when the commit is synced.
     pub ack_level: AckLevel,
     /// The length of a log file (bytes), rounded up to a multiple of 4,096; 8,192 bytes to 1 GiB. Default: 16 MiB. A commit that does not
@@ -94,6 +98,7 @@ impl StoreOptions {
         Self {
             secret,
             clock: ClockMode::Real,
+            shard: ShardId::ONLY,
             ack_level: AckLevel::Fsync,
             log_file_bytes: LOG_FILE_BYTES_DEFAULT,
             checkpoint_after_bytes: 32 << 20,

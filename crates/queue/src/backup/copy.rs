@@ -123,8 +123,19 @@ impl Copy {
         files: Vec<ManifestFile>,
         begun_at: Timestamp,
     ) -> Result<(), BackupError> {
-        let unread = |error| failed("read", &self.made_as, io::Error::other(error));
-        let identity = identity(&self.made_as).map_err(unread)?;
+        self.describe_as(report, files, begun_at, &self.made_as)
+    }
+
+    /// Works as [`describe`](Self::describe), with the identity of the directory `original`.
+    pub(super) fn describe_as(
+        &self,
+        report: BackupReport,
+        files: Vec<ManifestFile>,
+        begun_at: Timestamp,
+        original: &Path,
+    ) -> Result<(), BackupError> {
+        let unread = |error| failed("read", original, io::Error::other(error));
+        let identity = identity(original).map_err(unread)?;
         let manifest = Manifest::new(report, identity, files, begun_at, system_now());
         self.write_down(Manifest::FILE, &manifest.to_bytes())
     }

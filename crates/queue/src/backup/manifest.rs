@@ -61,6 +61,17 @@ pub(super) struct ManifestFile {
 }
 
 impl ManifestFile {
+    /// Reads the file `name` in the directory `at`, and describes it as a file of the folder `folder`, or of the backup itself if that is
+    /// empty.
+    pub(super) fn of(at: &Path, folder: &str, name: &str) -> Result<Self, BackupError> {
+        let path = at.join(name);
+        let unread = |source| failed("read", &path, source);
+        let bytes = fs::metadata(&path).map_err(unread)?.len();
+        let crc = sum_of(&path).map_err(unread)?;
+        let file = if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
+        Ok(Self::new(&file, bytes, crc))
+    }
+
     pub(super) fn new(file: &str, bytes: u64, crc: u32) -> Self {
         Self { file: file.to_owned(), bytes, crc32c: hex(crc) }
     }
@@ -207,6 +218,37 @@ impl Manifest {
             files,
             bytes,
         }
+    }
+
+    /// Returns the list of the files, with the manifest itself, as files of the folder `folder`. `at`: the folder of this manifest.
+    pub(super) fn files_below(&self, folder: &str, at: &Path) -> Result<Vec<ManifestFile>, BackupError> {
+        let below =
+            |file: &ManifestFile| ManifestFile { file: format!("{folder}/{}", file.file), ..file.clone() };
+        let mut files: Vec<ManifestFile> = self.files.iter().map(below).collect();
+        files.push(ManifestFile::of(at, folder, Self::FILE)?);
+        Ok(files)
+    }
+
+    /// Compares the manifest of a backup of several shards with the manifests of its shards: it lists the file `shards` as it is, and
+    /// exactly the files that they list. `below`: their lists, as files of this backup.
+    ///
+    /// # Errors
+    /// [`BackupError::Differs`] with the first difference.
+    pub(super) fn check_root(&self, backup: &Path, mut below: Vec<ManifestFile>) -> Result<(), BackupError> {
+        let by_name = |one: &ManifestFile, other: &ManifestFile| one.file.cmp(&other.file);
+        below.sort_by(by_name);
+        let mut listed = self.files.clone();
+        listed.sort_by(by_name);
+        let other = below.iter().find(|file| listed.binary_search_by(|one| by_name(one, file)).is_err());
+        if let Some(file) = other {
+            return Err(differs(backup, format!("it does not list {}", file.file.escape_debug())));
+        }
+        let other = listed.iter().zip(&below).find(|(one, other)| one != other);
+        if let Some((one, _)) = other.or_else(|| listed.get(below.len()).map(|more| (more, more))) {
+            let name = one.file.escape_debug();
+            return Err(differs(backup, format!("it lists `{name}` otherwise than it is")));
+        }
+        Ok(())
     }
 
     /// Compares the backup with the manifest, by what an examination found in the backup. With `bytes`, the checksum of each file is

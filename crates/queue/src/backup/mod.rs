@@ -9,6 +9,7 @@ mod place_lock;
 mod report;
 mod running;
 mod salvage;
+mod shards;
 mod stopped;
 mod watch;
 
@@ -19,6 +20,8 @@ pub use place_lock::PlaceLock;
 pub use report::{BackupError, BackupReport};
 pub(crate) use running::Source;
 pub use salvage::{SalvageError, salvage};
+pub use shards::check_shards;
+pub(crate) use shards::copy_all;
 pub use stopped::{backup, restore};
 pub use tickwheel_engine::RuleName;
 pub use tickwheel_store::identity;

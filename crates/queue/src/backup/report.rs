@@ -35,6 +35,23 @@ pub struct BackupReport {
 }
 
 impl BackupReport {
+    /// Adds the copy of another shard.
+    pub(super) fn with(self, other: Self) -> Self {
+        let sum = |one: Option<u64>, other: Option<u64>| one.zip(other).map(|(one, other)| one + other);
+        Self {
+            files: self.files + other.files,
+            bytes: self.bytes + other.bytes,
+            // Both copies have everything that was acknowledged before the earlier instant.
+            as_of: self.as_of.zip(other.as_of).map(|(one, other)| one.min(other)),
+            ack: self.ack.or(other.ack),
+            tasks: sum(self.tasks, other.tasks),
+            dead: sum(self.dead, other.dead),
+            queues: sum(self.queues, other.queues),
+            ended: sum(self.ended, other.ended),
+            checked_bytes: self.checked_bytes + other.checked_bytes,
+        }
+    }
+
     /// Returns this report with the figures that the check of the copy found.
     pub(super) fn checked(self, found: &Examination) -> Self {
         Self {

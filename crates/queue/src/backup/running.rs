@@ -36,6 +36,11 @@ impl Source {
         Self { directory, ack, turn: Mutex::new(()) }
     }
 
+    /// Returns the directory of the store; `None` if the store has no files.
+    pub(crate) fn directory(&self) -> Option<&Path> {
+        self.directory.as_deref()
+    }
+
     /// Copies the files on the calling thread, as fast as possible. The shard thread keeps the files pinned meanwhile.
     pub(crate) fn copy_to(&self, target: &Path, mailbox: &Mailbox) -> Result<BackupReport, BackupError> {
         let directory = self.directory.as_ref().ok_or(BackupError::InMemory)?;
@@ -87,6 +92,7 @@ fn copy_checked(
     watch: &BackupWatch,
 ) -> Result<BackupReport, BackupError> {
     let begun_at = system_now();
+    watch.copies();
     let mut hand = Hand::gentle(watch.clone());
     let copy = Copy::begin(directory, target)?;
     let (report, files) = copy_pinned(directory, &copy, mailbox, &mut hand)?;

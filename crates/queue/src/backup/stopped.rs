@@ -10,16 +10,24 @@ use super::copy::{Copy, UNFINISHED};
 use super::hand::Hand;
 use super::manifest::{Manifest, ManifestFile, report_of};
 use super::report::{BackupError, BackupReport};
+use super::shards::{check_root, copy_all, lock, several};
 use crate::time::system_now;
 
 /// Copies the data directory `from` to `to`. No process may have `from` open meanwhile. `to` must be absent or empty.
 ///
 /// The copy has the files that an opening needs, and a [`Manifest`]. The copy is synced, and every record of it is read and checked. Until
-/// then its name is `<to>.unfinished`.
+/// then its name is `<to>.unfinished`. A directory of several shards is copied shard by shard.
 ///
 /// # Errors
 /// [`BackupError`]: a process has `from` open, `from` is damaged, or the copy cannot be made.
 pub fn backup(from: &Path, to: &Path) -> Result<BackupReport, BackupError> {
+    let Some(router) = several(from)? else { return backup_one(from, to) };
+    let _lock = lock(from)?;
+    copy_all((from, router), to, true, |_, directory, target| backup_one(directory, target))
+}
+
+/// Copies a directory of one shard.
+fn backup_one(from: &Path, to: &Path) -> Result<BackupReport, BackupError> {
     let mut directory = Directory::new(from).map_err(|error| of_disk(from, error))?;
     // A directory that is no data directory is not locked, because the lock would make a file in it.
     if !examine(&mut directory, Depth::Opening).is_ours {
@@ -55,21 +63,39 @@ pub fn restore(from: &Path, to: &Path) -> Result<BackupReport, BackupError> {
     if from.file_name().is_some_and(|name| name.to_string_lossy().ends_with(UNFINISHED)) {
         return Err(BackupError::Unfinished { path: from.to_owned() });
     }
-    let mut directory = Directory::new(from).map_err(|error| of_disk(from, error))?;
-    // Another user may have chosen the name. The name is printed in the error, so its special characters are escaped.
-    let foreign = |name: &str, what| {
-        let name = name.escape_debug().to_string();
-        BackupError::Foreign { path: from.to_owned(), name, what }
-    };
-    if let Some(name) = directory.first_link().map_err(|error| of_disk(from, error))? {
-        return Err(foreign(&name, "is no plain file"));
+    let Some(router) = several(from)? else { return restore_one(from, to) };
+    check_no_link(from)?;
+    if Directory::new(from).map_err(|error| of_disk(from, error))?.is_in_use() {
+        return Err(BackupError::InUse { path: from.to_owned() });
     }
+    check_root(from, router)?;
+    copy_all((from, router), to, false, |_, directory, target| restore_one(directory, target))
+}
+
+/// Refuses a link in a backup.
+fn check_no_link(backup: &Path) -> Result<(), BackupError> {
+    let mut directory = Directory::new(backup).map_err(|error| of_disk(backup, error))?;
+    match directory.first_link().map_err(|error| of_disk(backup, error))? {
+        Some(name) => Err(foreign(backup, &name, "is no plain file")),
+        None => Ok(()),
+    }
+}
+
+fn foreign(backup: &Path, name: &str, what: &'static str) -> BackupError {
+    // Another user may have chosen the name. The name is printed in the error, so its special characters are escaped.
+    BackupError::Foreign { path: backup.to_owned(), name: name.escape_debug().to_string(), what }
+}
+
+/// Restores the backup of a directory of one shard.
+fn restore_one(from: &Path, to: &Path) -> Result<BackupReport, BackupError> {
+    let mut directory = Directory::new(from).map_err(|error| of_disk(from, error))?;
+    check_no_link(from)?;
     if directory.is_in_use() {
         return Err(BackupError::InUse { path: from.to_owned() });
     }
     let found = examine(&mut directory, Depth::Records);
     if let (true, Some(name)) = (found.is_ours, found.not_ours.first()) {
-        return Err(foreign(name, "is not ours"));
+        return Err(foreign(from, name, "is not ours"));
     }
     if !found.is_in_order() {
         return Err(damaged(from, found));

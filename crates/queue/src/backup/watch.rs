@@ -76,13 +76,15 @@ impl BackupWatch {
 
     /// Notes the instant at which the files were pinned.
     pub(super) fn held(&self, as_of: Timestamp) {
-        self.lock().as_of = Some(as_of);
+        // The copy has everything that was acknowledged before the first pin.
+        self.lock().as_of.get_or_insert(as_of);
     }
 
-    /// Notes how many files and bytes are to be copied.
+    /// Notes that this many more files and bytes are to be copied. The backup of several shards copies one shard after the other.
     pub(super) fn begins(&self, files: u64, bytes: u64) {
         let mut progress = self.lock();
-        (progress.files, progress.bytes) = (files, bytes);
+        progress.files += files;
+        progress.bytes += bytes;
     }
 
     /// Notes that this many more bytes (`bytes`) are copied, and checks that the backup may go on.
@@ -92,6 +94,11 @@ impl BackupWatch {
     pub(super) fn copied(&self, bytes: u64) -> Result<(), BackupError> {
         self.lock().copied += bytes;
         self.go_on()
+    }
+
+    /// Notes that the files of another shard are copied.
+    pub(super) fn copies(&self) {
+        self.lock().phase = BackupPhase::Copying;
     }
 
     /// Notes that everything is copied and that the check begins.

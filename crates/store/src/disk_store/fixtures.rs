@@ -41,7 +41,12 @@ pub(super) fn writer(setup: &Setup) -> LogWriter {
         files.step_done();
     }
     let (epoch, wall) = (Epoch(0), Timestamp::EPOCH);
-    LogWriter::new(files, Last { frame: 0, seq: Seq::ZERO, epoch, wall, durable: 0, again: None }, Seq::ZERO)
+    LogWriter::new(
+        ShardId::ONLY,
+        files,
+        Last { frame: 0, seq: Seq::ZERO, epoch, wall, durable: 0, again: None },
+        Seq::ZERO,
+    )
 }
 
 /// Takes the only job that is ready. Panics if there is not exactly one.

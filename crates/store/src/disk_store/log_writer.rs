@@ -32,6 +32,7 @@ pub(super) struct LogWriter {
     end: Last,
     unsynced: Unsynced,
     owned: bool,
+    shard: ShardId,
     /// Log records up to this change may be removed. If the body of a task is only in such a record, a later record has to contain the body
     /// again.
     body_floor: Seq,
@@ -119,8 +120,9 @@ pub(super) enum Written {
 }
 
 impl LogWriter {
-    pub(super) fn new(files: Files, end: Last, body_floor: Seq) -> Self {
+    pub(super) fn new(shard: ShardId, files: Files, end: Last, body_floor: Seq) -> Self {
         Self {
+            shard,
             files,
             unsynced: Unsynced::after(end.frame),
             end,
@@ -140,7 +142,7 @@ impl LogWriter {
     }
 
     pub(super) fn owns(&self, ownership: Ownership) -> bool {
-        self.owned && ownership.shard == ShardId::ONLY && ownership.epoch == self.end.epoch
+        self.owned && ownership.shard == self.shard && ownership.epoch == self.end.epoch
     }
 
     pub(super) fn is_owned(&self) -> bool {
@@ -149,7 +151,7 @@ impl LogWriter {
 
     /// Returns the epoch of the last owner, with the last change in the log. The shard may have been released since.
     pub(super) fn ownership(&self) -> Ownership {
-        Ownership { shard: ShardId::ONLY, epoch: self.end.epoch, last_seq: self.end.seq }
+        Ownership { shard: self.shard, epoch: self.end.epoch, last_seq: self.end.seq }
     }
 
     /// Returns the latest wall clock of the log and of the commits. A commit without any change counts too, although nothing was written
@@ -244,8 +246,8 @@ impl LogWriter {
         };
         match request {
             Request::Acquire { shard, wall } => {
-                if shard != ShardId::ONLY {
-                    let why = format!("take {shard}: this store has {} only", ShardId::ONLY);
+                if shard != self.shard {
+                    let why = format!("take {shard}: this store has {} only", self.shard);
                     return Err(Box::new(Reply::Failed { why }));
                 }
                 pending.head.epoch = Epoch(self.end.epoch.0 + 1);

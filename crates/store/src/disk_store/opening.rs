@@ -58,7 +58,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
             setup: Setup { options, secret: meta.secret, seeds },
             report: RecoveryReport { created, ..report },
             catalog,
-            writer: LogWriter::new(files, last, recovered.body_floor),
+            writer: LogWriter::new(meta.shard, files, last, recovered.body_floor),
             reader: Reader::new(),
             maintenance: Maintenance::new(checkpoint, checkpoint_number),
             outside: Outside::new(io, free_bytes),

@@ -77,6 +77,9 @@ impl From<OpenError> for Problem {
             other @ (OpenError::OtherMeta
             | OpenError::Locked { .. }
             | OpenError::WrongClock { .. }
+            | OpenError::WrongShard { .. }
+            | OpenError::ManyShards
+            | OpenError::OtherShards { .. }
             | OpenError::Foreign { .. }) => {
                 Self { file: String::new(), offset: None, what: other.to_string(), to_do: DISK }
             }

@@ -45,6 +45,7 @@ mod tests {
     use crate::log::{LogHeader, read_log_header};
     use crate::meta::{FORMAT, Meta};
     use crate::options::ClockMode;
+    use tickwheel_engine::ShardId;
 
     #[test]
     fn every_single_damaged_byte_of_a_header_is_found() {
@@ -70,8 +71,13 @@ mod tests {
 
     #[test]
     fn the_secret_is_read_though_a_byte_of_it_is_damaged() {
-        let meta =
-            Meta { clock: ClockMode::Virtual, secret: *b"0123456789abcdef", has_log: true, format: FORMAT };
+        let meta = Meta {
+            clock: ClockMode::Virtual,
+            secret: *b"0123456789abcdef",
+            has_log: true,
+            format: FORMAT,
+            shard: ShardId::ONLY,
+        };
         let whole = meta.to_bytes();
         for at in 0..HEADER_BYTES {
             let mut damaged = whole;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tickwheel_engine::{EngineState, Epoch, Seq, Task, Timestamp};
+use tickwheel_engine::{EngineState, Epoch, Seq, ShardId, Task, Timestamp};
 
 use super::base::{Base, floor_of};
 use super::fetch::op_sum;
@@ -25,7 +25,7 @@ use crate::layout::{
     HEADER_BYTES, Kind, Listing, META, SHARD, UNFINISHED_MARK, kind_of, le_u64, newest_file, segment_file,
 };
 use crate::log::{FrameHead, HEAD_BYTES, read_frame, read_log_header};
-use crate::meta::{CLOCK_AT, FORMAT, FORMAT_OLDEST, Meta, SECRET_AT};
+use crate::meta::{CLOCK_AT, FORMAT, FORMAT_OLDEST, Meta, SECRET_AT, SHARD_AT, SHARDS_AT, shard_of};
 use crate::newest::{self, Newest};
 use crate::options::ClockMode;
 use crate::rules::Rules;
@@ -135,7 +135,8 @@ fn rebuilt<D: Disk>(source: &mut Source<'_, D>, bytes: &[u8]) -> Result<Option<R
     }
     let clock = if le_u64(bytes, CLOCK_AT) == 1 { ClockMode::Virtual } else { ClockMode::Real };
     let format = if has_newest { FORMAT } else { FORMAT_OLDEST };
-    let meta = Meta { clock, secret: *secret, has_log: true, format };
+    let shard = shard_of(le_u64(bytes, SHARD_AT), le_u64(bytes, SHARDS_AT)).unwrap_or(ShardId::ONLY);
+    let meta = Meta { clock, secret: *secret, has_log: true, format, shard };
     let note = format!(
         "several bytes of {META} are damaged; the secret in it is whole, for other files check out by it; the clock is taken for the {clock} one"
     );

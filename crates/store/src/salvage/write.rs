@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tickwheel_engine::{
     Batch, Cadence, Dead, Epoch, Ownership, Reply, Request, RequestId, Rule, RuleEffect, RuleName,
-    ScheduleRecord, Seq, ShardId, ShardStore, TaskEffect, Timestamp,
+    ScheduleRecord, Seq, ShardStore, TaskEffect, Timestamp,
 };
 
 use super::fetch::{Fetched, fetch_with_body, gone};
@@ -90,8 +90,13 @@ pub fn write_as<D: Disk, T: Disk>(
     let Settled { keyless, gone: unreadable } = found.settle_keys(&mut source);
     found.report.losses.extend(unreadable);
     let rules = found.rules();
-    let options =
-        StoreOptions { clock: found.meta.clock, secret: found.meta.secret, history: everything(), ..options };
+    let options = StoreOptions {
+        clock: found.meta.clock,
+        secret: found.meta.secret,
+        shard: found.meta.shard,
+        history: everything(),
+        ..options
+    };
     let store = DiskStore::open(target, InlineIo::new(), options)?;
     let mut writer = Writer::begin(store, &found)?;
     let Found { files, index, histories, mut state, mut report, .. } = found;
@@ -214,10 +219,11 @@ impl<T: Disk> Writer<T> {
                 "a record is of change {seq}, and no store counts that far"
             )));
         }
-        let ownership = Ownership { shard: ShardId::ONLY, epoch: Epoch(epoch + 1), last_seq: Seq::ZERO };
+        let shard = found.meta.shard;
+        let ownership = Ownership { shard, epoch: Epoch(epoch + 1), last_seq: Seq::ZERO };
         let wall = found.wall;
         let mut writer = Self { store, ownership, seq, wall, effects: Vec::new(), bytes: 0, asked: 0 };
-        match writer.ask(Request::Acquire { shard: ShardId::ONLY, wall })? {
+        match writer.ask(Request::Acquire { shard, wall })? {
             Reply::Acquired(acquired) => writer.ownership = acquired.ownership,
             other => return Err(WriteError::Failed(format!("the new directory answered {other:?}"))),
         }

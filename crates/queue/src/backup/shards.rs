@@ -1,0 +1,118 @@
+//! Copies of directories of several shards: the copies of all shards, one after the other, below one root.
+
+use std::path::Path;
+
+use tickwheel_engine::ShardId;
+use tickwheel_store::doctor::{Depth, Directory, examine_dir};
+use tickwheel_store::{Disk, FsDisk, PinnedFile, Root, UNFINISHED_MARK, directory_of, shards_of};
+
+use super::checked::of_disk;
+use super::copy::Copy;
+use super::hand::Hand;
+use super::manifest::{Manifest, ManifestFile};
+use super::report::{BackupError, BackupReport};
+use crate::router::Router;
+use crate::time::system_now;
+
+/// Returns the router of a directory of several shards; `None` if the directory has one shard or is none.
+pub(super) fn several(directory: &Path) -> Result<Option<Router>, BackupError> {
+    let shards = shards_of(directory).map_err(|error| match error {
+        tickwheel_store::OpenError::Unfinished => BackupError::Unfinished { path: directory.to_owned() },
+        other => {
+            let source = std::io::Error::other(other);
+            BackupError::Io { op: "look at", path: directory.to_owned(), source }
+        }
+    })?;
+    Ok(shards.filter(|shards| *shards > 1).and_then(Router::new))
+}
+
+/// Copies all shards of the root `from` with `copy_one`, which gets the shard, its directory and the target of its copy. The copy gets its
+/// final name when it is whole. `is_backup`: the copies of the shards have manifests, and the root gets one.
+pub(crate) fn copy_all(
+    (from, router): (&Path, Router),
+    to: &Path,
+    is_backup: bool,
+    mut copy_one: impl FnMut(ShardId, &Path, &Path) -> Result<BackupReport, BackupError>,
+) -> Result<BackupReport, BackupError> {
+    let begun_at = system_now();
+    let copy = Copy::begin(from, to)?;
+    let root = PinnedFile { name: Root::FILE.into(), bytes: None, len: 0, content: None };
+    let mut sum: Option<BackupReport> = None;
+    let mut files = copy.take(from, &[root], &mut Hand::quick())?;
+    for shard in router.all() {
+        let target = directory_of(copy.path(), shard);
+        let report = copy_one(shard, &directory_of(from, shard), &target)?;
+        sum = Some(sum.map_or(report, |sum| sum.with(report)));
+        if is_backup && let Some(manifest) = Manifest::read(&target)? {
+            files.extend(manifest.files_below(&folder(shard), &target)?);
+        }
+    }
+    let report = sum.expect("there are shards");
+    if is_backup {
+        copy.describe_as(report, files, begun_at, from)?;
+    }
+    copy.finish()?;
+    Ok(report)
+}
+
+fn folder(shard: ShardId) -> String {
+    directory_of("", shard).display().to_string()
+}
+
+/// Locks the root of several shards, so that no process opens it meanwhile.
+pub(super) fn lock(root: &Path) -> Result<FsDisk, BackupError> {
+    let mut disk = FsDisk::new(root).map_err(|error| of_disk(root, error))?;
+    disk.lock().map_err(|error| match error.source.kind() {
+        std::io::ErrorKind::WouldBlock => BackupError::InUse { path: root.to_owned() },
+        _ => of_disk(root, error),
+    })?;
+    Ok(disk)
+}
+
+/// Checks the root of a backup of several shards: it has nothing but the directories of the shards and its own files, and its manifest, if
+/// there is one, says what the manifests of the shards say. Returns the manifest.
+pub(super) fn check_root(backup: &Path, router: Router) -> Result<Option<Manifest>, BackupError> {
+    let mut directory = Directory::new(backup).map_err(|error| of_disk(backup, error))?;
+    let names = directory.list("").map_err(|error| of_disk(backup, error))?;
+    let folders: Vec<String> = router.all().map(folder).collect();
+    let own = [Root::FILE, FsDisk::LOCK_FILE, Manifest::FILE, UNFINISHED_MARK, "lost+found"];
+    let foreign =
+        |name: &&String| !own.contains(&name.as_str()) && !folders.contains(name) && !name.starts_with('.');
+    if let Some(name) = names.iter().find(foreign) {
+        let name = name.escape_debug().to_string();
+        return Err(BackupError::Foreign { path: backup.to_owned(), name, what: "is not ours" });
+    }
+    let Some(manifest) = Manifest::read(backup)? else { return Ok(None) };
+    manifest.check_root(backup, files_of(backup, router)?)?;
+    Ok(Some(manifest))
+}
+
+/// Returns the files of a backup of several shards, as the manifests of the shards list them.
+fn files_of(backup: &Path, router: Router) -> Result<Vec<ManifestFile>, BackupError> {
+    let mut files = vec![ManifestFile::of(backup, "", Root::FILE)?];
+    for shard in router.all() {
+        let at = directory_of(backup, shard);
+        if let Some(manifest) = Manifest::read(&at)? {
+            files.extend(manifest.files_below(&folder(shard), &at)?);
+        }
+    }
+    Ok(files)
+}
+
+/// Compares a backup of several shards with its manifests. With `bytes`, the checksum of each file is compared too.
+///
+/// # Errors
+/// [`BackupError::Differs`] with the first difference, or a file cannot be read.
+pub fn check_shards(backup: &Path, bytes: bool) -> Result<Option<Manifest>, BackupError> {
+    let Some(router) = several(backup)? else { return Ok(None) };
+    let manifest = check_root(backup, router)?;
+    for shard in router.all() {
+        let at = directory_of(backup, shard);
+        if let Some(manifest) = Manifest::read(&at)? {
+            let depth = if bytes { Depth::Records } else { Depth::Opening };
+            let found = examine_dir(&at, depth).map_err(|error| of_disk(&at, error))?;
+            manifest.check(&at, &found, bytes)?;
+        }
+    }
+    Ok(manifest)
+}
