@@ -120,7 +120,7 @@ impl Hand {
 
 #[cfg(test)]
 mod tests {
-    use tickwheel_queue::{Backoff, Lease, Leased, Put, Queue, QueueName, Retry};
+    use tickwheel_queue::{Backoff, Lease, Leased, Put, Queue, QueueName, Retry, TokenAnswer};
 
     use super::*;
     use crate::Outcome;
@@ -166,7 +166,9 @@ mod tests {
         shared.lock().sent(2_000, no, &Outcome::task_failed("no"));
         let state = HandState::Failed { next: at(2_700) };
         assert_eq!(hands.task(task.id), Some(Hand { state, ..expected.clone() }));
+        // The lease is looked after first.
         shared.lock().pass_time(2_700);
+        shared.lock().extended(2_700, no, TokenAnswer::Extended);
         let state = HandState::Sending { since: at(2_700), until: at(7_700) };
         assert_eq!(hands.task(task.id), Some(Hand { attempt: 2, state, ..expected }));
         drop(shared);

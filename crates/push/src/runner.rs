@@ -74,7 +74,7 @@ enum Called {
     Settled(Vec<Token>),
     Extended(SendNo, TokenAnswer),
     /// An extension was refused, which says nothing about the lease.
-    Refused,
+    ExtensionRefused(SendNo),
 }
 
 /// A lease call under way. Dropping it gives back what it has leased.
@@ -94,6 +94,7 @@ enum Event {
     Leased(Result<Vec<Leased>, Unavailable>),
     Sent(Ended),
     Extended(SendNo, TokenAnswer),
+    ExtensionRefused(SendNo),
     Settled(Vec<Token>),
     Wish(Wish),
     Asked(oneshot::Sender<u64>),
@@ -152,6 +153,7 @@ impl Runner {
                 Event::Leased(Err(_)) => self.dispatcher.lock().lease_refused(now_ms),
                 Event::Sent(ended) => self.sent(now_ms, ended),
                 Event::Extended(no, answer) => self.dispatcher.lock().extended(now_ms, no, answer),
+                Event::ExtensionRefused(no) => self.dispatcher.lock().extension_refused(now_ms, no),
                 Event::Settled(tokens) => self.dispatcher.lock().settled(now_ms, &tokens),
                 Event::Wish(Wish::Run) => self.dispatcher.lock().resume(now_ms),
                 Event::Wish(Wish::Pause) => self.dispatcher.lock().pause(now_ms),
@@ -213,7 +215,8 @@ impl Runner {
             Some(called) = self.calls.join_next() => match called {
                 Ok(Called::Settled(tokens)) => Event::Settled(tokens),
                 Ok(Called::Extended(no, answer)) => Event::Extended(no, answer),
-                Ok(Called::Refused) | Err(_) => Event::Time,
+                Ok(Called::ExtensionRefused(no)) => Event::ExtensionRefused(no),
+                Err(_) => Event::Time,
             },
             tasks = lease => {
                 self.lease = None;
@@ -252,7 +255,7 @@ impl Runner {
                     let answers = self.queue.extend(Extend::new(&self.name, [token], lease));
                     self.calls.spawn(async move {
                         let answer = answers.await.ok().and_then(|answers| answers.first().copied());
-                        answer.map_or(Called::Refused, |answer| Called::Extended(no, answer))
+                        answer.map_or(Called::ExtensionRefused(no), |answer| Called::Extended(no, answer))
                     });
                 }
                 Effect::Disable { reason } => self.shown.disable(&reason),

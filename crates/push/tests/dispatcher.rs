@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use tickwheel_push::Outcome;
-use tickwheel_push::dispatch::{BreakerPlan, BreakerState, Dispatcher, Effect, Order, Plan, SendNo};
+use tickwheel_push::dispatch::{BreakerPlan, BreakerState, Dispatcher, Effect, Order, Plan, SendNo, Sending};
 use tickwheel_queue::{
     Backoff, Group, Key, Lease, Leased, NackHow, Put, Queue, QueueName, Retry, Token, TokenAnswer,
     Undeliverable,
@@ -303,12 +303,14 @@ fn a_task_that_fails_in_an_order_is_tried_again_in_hand_until_its_policy_ends() 
     let mut now_ms = 0;
     for (attempt, wait_ms) in [(1, 100), (2, 200)] {
         let [Effect::Send(sending)] = &effects[..] else { panic!("{effects:?}") };
+        let (no, token) = (sending.no, first.token);
         assert_eq!((sending.attempt, sending.is_last), (attempt, false));
         assert_eq!(dispatcher.sent(now_ms, sending.no, &Outcome::task_failed("no")), []);
         assert_eq!(dispatcher.next_wake(now_ms), Some(now_ms + wait_ms));
         assert_eq!(dispatcher.pass_time(now_ms + wait_ms - 1), []);
         now_ms += wait_ms;
-        effects = dispatcher.pass_time(now_ms);
+        assert_eq!(dispatcher.pass_time(now_ms), [Effect::Extend { no, token }]);
+        effects = dispatcher.extended(now_ms, no, TokenAnswer::Extended);
     }
     let [Effect::Send(last)] = &effects[..] else { panic!("{effects:?}") };
     assert_eq!((last.attempt, last.is_last), (3, true));
@@ -339,24 +341,86 @@ fn a_task_that_was_given_back_too_often_stays_in_hand_in_an_order() {
     }
 }
 
-/// A lease in hand is extended before it ends, and a task that its owner took away is let go.
-#[test]
-fn a_lease_in_hand_is_extended() {
+/// A task that failed and waits in hand for 60 s, and its dispatcher.
+fn in_hand(order: Order) -> (Dispatcher, Sending, Leased) {
     let mut task = deliveries(1).remove(0);
     let long = Backoff { doubles: false, base_ms: 60_000, max_ms: 60_000, jitter_percent: 0 };
     task.retry = Retry { max_attempts: None, backoff: Some(long) };
-    let mut dispatcher = Dispatcher::new(Plan { order: Order::Group, ..Plan::default() });
+    let mut dispatcher = Dispatcher::new(Plan { order, ..Plan::default() });
     dispatcher.pass_time(0);
     let effects = dispatcher.leased(0, vec![task.clone()]);
-    let Some(Effect::Send(sending)) = effects.first() else { panic!("{effects:?}") };
+    let Some(Effect::Send(sending)) = effects.first().cloned() else { panic!("{effects:?}") };
     dispatcher.sent(0, sending.no, &Outcome::task_failed("no"));
     assert_eq!(dispatcher.in_hand(), 1);
-    let half = dispatcher.lease_ms() / 2;
-    assert_eq!(dispatcher.pass_time(half), [Effect::Extend { no: sending.no, token: task.token }]);
-    dispatcher.extended(half, sending.no, TokenAnswer::Extended);
-    assert_eq!(dispatcher.in_hand(), 1);
-    dispatcher.extended(2 * half, sending.no, TokenAnswer::Revoked);
+    (dispatcher, sending, task)
+}
+
+/// The lease of a task that waits in hand is looked after each second, and a task that its owner took away is let go.
+#[test]
+fn a_lease_in_hand_is_extended() {
+    let (mut dispatcher, sending, task) = in_hand(Order::Group);
+    let extension = Effect::Extend { no: sending.no, token: task.token };
+    for time in 1..=20 {
+        assert!(dispatcher.next_wake(time * 1_000 - 1) <= Some(time * 1_000));
+        assert_eq!(dispatcher.pass_time(time * 1_000 - 1), []);
+        assert_eq!(dispatcher.pass_time(time * 1_000), [extension.clone()]);
+        dispatcher.extended(time * 1_000, sending.no, TokenAnswer::Extended);
+        assert_eq!(dispatcher.in_hand(), 1);
+    }
+    assert_eq!(dispatcher.pass_time(21_000), [extension]);
+    dispatcher.extended(21_000, sending.no, TokenAnswer::Revoked);
     assert_eq!(dispatcher.in_hand(), 0);
+}
+
+/// After an owner has taken a task away, no try of it begins.
+#[test]
+fn a_try_begins_only_while_the_lease_runs() {
+    let asks = |effects: &[Effect]| effects.iter().any(|effect| matches!(effect, Effect::Extend { .. }));
+    let sends = |effects: &[Effect]| effects.iter().any(|effect| matches!(effect, Effect::Send(_)));
+    for order in [Order::Group, Order::Queue] {
+        let (mut dispatcher, sending, _) = in_hand(order);
+        let effects = dispatcher.pass_time(60_000);
+        assert!(asks(&effects) && !sends(&effects), "{effects:?}");
+        // The queue cannot answer now. Then it is asked again later.
+        let effects = dispatcher.extension_refused(60_001, sending.no);
+        assert!(!sends(&effects), "{effects:?}");
+        assert!(dispatcher.next_wake(60_001).is_some_and(|at| at <= 61_001));
+        let effects = dispatcher.pass_time(61_001);
+        assert!(asks(&effects) && !sends(&effects), "{effects:?}");
+        let effects = dispatcher.extended(61_002, sending.no, TokenAnswer::Revoked);
+        assert!(!sends(&effects) && dispatcher.in_hand() == 0, "{effects:?}");
+        // The next task is sent at once.
+        let next = deliveries(2).remove(1);
+        assert!(sends(&dispatcher.leased(61_003, vec![next])));
+
+        let (mut dispatcher, sending, task) = in_hand(order);
+        dispatcher.pass_time(60_000);
+        let effects = dispatcher.extended(60_001, sending.no, TokenAnswer::Extended);
+        assert!(sends(&effects) && dispatcher.sending() == 1, "{effects:?}");
+
+        // A pause gives back a task for which the queue is asked.
+        dispatcher.sent(60_002, sending.no, &Outcome::task_failed("no"));
+        dispatcher.pass_time(120_002);
+        let effects = dispatcher.pause(120_003);
+        assert!(effects.contains(&Effect::GiveBack(vec![task.token])), "{effects:?}");
+        assert!(!sends(&dispatcher.extended(120_004, sending.no, TokenAnswer::Extended)));
+        assert!(!sends(&dispatcher.resume(120_005)) && dispatcher.in_hand() == 0);
+    }
+}
+
+/// One free place of eight is filled soon, although a call for each single place would cost too much.
+#[test]
+fn a_few_free_places_are_filled_after_a_moment() {
+    let leases = |effects: &[Effect]| {
+        effects.iter().find_map(|effect| if let Effect::Lease { max } = effect { Some(*max) } else { None })
+    };
+    let mut dispatcher = Dispatcher::new(Plan::default());
+    assert_eq!(leases(&dispatcher.pass_time(0)), Some(8));
+    let effects = dispatcher.leased(0, deliveries(7));
+    assert_eq!(leases(&effects), None, "{effects:?}");
+    assert_eq!(dispatcher.next_wake(0), Some(5));
+    assert_eq!(leases(&dispatcher.pass_time(4)), None);
+    assert_eq!(leases(&dispatcher.pass_time(5)), Some(1));
 }
 
 #[test]

@@ -14,6 +14,11 @@ use crate::outcome::Outcome;
 const LEASE_SPARE_MS: u64 = 15_000;
 /// At most this many tasks are kept in hand between two tries.
 const HELD_MAX: usize = 1_000;
+/// The owner of a task may take it while it waits in hand for its next try. So the dispatcher looks after such a lease this often (ms), and
+/// before each try.
+const HELD_LOOK_MS: u64 = 1_000;
+/// A few free places are worth a lease call if no more places become free within this time (ms).
+const FEW_PLACES_MS: u64 = 5;
 /// At most this many tasks are leased by one call.
 const LEASE_TASKS_MAX: usize = 1_000;
 
@@ -126,6 +131,8 @@ pub struct Dispatcher {
     in_hand: BTreeMap<SendNo, InHand>,
     /// The number of tasks in hand that are being sent. The others wait for their next try.
     sending: usize,
+    /// The number of tasks in hand whose next try is due, and for which the queue is asked whether their leases still run.
+    asked: usize,
     /// The tries that are to come, by time.
     retries: BTreeSet<(u64, SendNo)>,
     /// The leases in hand, by the time of their extension.
@@ -138,6 +145,8 @@ pub struct Dispatcher {
     given_back: GivenBack,
     /// Whether a lease call is under way. There is at most one.
     is_leasing: bool,
+    /// Since when there are free places that are too few for a lease call of their own (ms); `None`: there are none.
+    few_since_ms: Option<u64>,
     /// Whether tasks may be leased and sent.
     is_on: bool,
     next_no: u64,
@@ -159,6 +168,8 @@ pub(crate) struct InHand {
     pub(crate) sent_at_ms: u64,
     /// When the next try is due, which may be the first; `None`: a try is under way.
     pub(crate) retry_at_ms: Option<u64>,
+    /// Whether the next try is due and waits for the answer whether the lease still runs.
+    is_asked: bool,
     extend_at_ms: u64,
 }
 
@@ -185,6 +196,7 @@ impl Dispatcher {
             breaker: Breaker::new(plan.breaker, concurrency),
             in_hand: BTreeMap::new(),
             sending: 0,
+            asked: 0,
             retries: BTreeSet::new(),
             extensions: BTreeSet::new(),
             settling: Settling::default(),
@@ -192,6 +204,7 @@ impl Dispatcher {
             ending: BTreeSet::new(),
             given_back: GivenBack::default(),
             is_leasing: false,
+            few_since_ms: None,
             is_on: true,
             next_no: 0,
             last_failure: None,
@@ -277,7 +290,8 @@ impl Dispatcher {
         let breaker = self.breaker.opens_until(now_ms).filter(|_| self.is_on);
         let retry = self.next_retry().map(|(at, _)| at).filter(|_| self.places(now_ms) > 0);
         let extension = self.extensions.first().map(|&(at, _)| at);
-        [breaker, retry, extension, self.settling.next_wake()].into_iter().flatten().min()
+        let lease = self.few_since_ms.map(|since| since.saturating_add(FEW_PLACES_MS));
+        [breaker, retry, extension, lease, self.settling.next_wake()].into_iter().flatten().min()
     }
 
     /// Does what is due at `now_ms`.
@@ -310,8 +324,10 @@ impl Dispatcher {
             let leased = Arc::new(leased);
             let is_behind = self.line(&leased).is_some_and(|line| self.ending.contains(&line));
             let retry_at_ms = is_behind.then_some(now_ms);
-            self.in_hand
-                .insert(no, InHand { leased, tries: 0, sent_at_ms: now_ms, retry_at_ms, extend_at_ms });
+            self.in_hand.insert(
+                no,
+                InHand { leased, tries: 0, sent_at_ms: now_ms, retry_at_ms, is_asked: false, extend_at_ms },
+            );
             if is_behind {
                 self.retries.insert((now_ms, no));
             } else {
@@ -394,9 +410,35 @@ impl Dispatcher {
         let is_held = self.in_hand.get(&no).is_some_and(|in_hand| in_hand.retry_at_ms.is_some());
         if is_held && answer != TokenAnswer::Extended {
             self.drop_from_hand(no);
+        } else if let Some(due_ms) = self.answered(no) {
+            if self.places(now_ms) > 0 {
+                self.in_hand.get_mut(&no).expect("it was asked for").retry_at_ms = None;
+                self.send(now_ms, no, &mut effects);
+            } else {
+                // The breaker opened meanwhile.
+                self.retries.insert((due_ms, no));
+            }
         }
         self.go_on(now_ms, &mut effects);
         effects
+    }
+
+    /// Takes in that the queue refused an extension, which says nothing about the lease. A try that waits for the answer waits a little longer.
+    pub fn extension_refused(&mut self, now_ms: u64, no: SendNo) -> Vec<Effect> {
+        if self.answered(no).is_some() {
+            let at = now_ms.saturating_add(HELD_LOOK_MS);
+            self.in_hand.get_mut(&no).expect("it was asked for").retry_at_ms = Some(at);
+            self.retries.insert((at, no));
+        }
+        self.pass_time(now_ms)
+    }
+
+    /// Notes that a try does not wait for an answer any more. Returns when it was due; `None`: it did not wait.
+    fn answered(&mut self, no: SendNo) -> Option<u64> {
+        let in_hand = self.in_hand.get_mut(&no).filter(|in_hand| in_hand.is_asked)?;
+        in_hand.is_asked = false;
+        self.asked -= 1;
+        in_hand.retry_at_ms
     }
 
     /// Leases nothing more, and gives back what waits in hand. Messages under way are sent to their end.
@@ -420,7 +462,7 @@ impl Dispatcher {
         let back: Vec<Token> = self.in_hand.values().map(|in_hand| in_hand.leased.token).collect();
         self.in_hand.clear();
         self.extensions.clear();
-        self.sending = 0;
+        (self.sending, self.asked) = (0, 0);
         if !back.is_empty() {
             effects.push(Effect::GiveBack(back));
         }
@@ -480,6 +522,9 @@ impl Dispatcher {
         let at = now_ms.saturating_add(wait_ms);
         in_hand.retry_at_ms = Some(at);
         self.retries.insert((at, no));
+        self.extensions.remove(&(in_hand.extend_at_ms, no));
+        in_hand.extend_at_ms = in_hand.extend_at_ms.min(now_ms.saturating_add(HELD_LOOK_MS));
+        self.extensions.insert((in_hand.extend_at_ms, no));
     }
 
     /// Lets go of a task whose end is on its way to the queue.
@@ -515,12 +560,14 @@ impl Dispatcher {
         if let Some(at) = in_hand.retry_at_ms {
             self.retries.remove(&(at, no));
         }
+        self.asked -= usize::from(in_hand.is_asked);
         Some(in_hand)
     }
 
     fn turn_off(&mut self, effects: &mut Vec<Effect>) {
         self.is_on = false;
-        let held: Vec<SendNo> = self.retries.iter().map(|&(_, no)| no).collect();
+        let held = self.in_hand.iter().filter(|(_, in_hand)| in_hand.retry_at_ms.is_some());
+        let held: Vec<SendNo> = held.map(|(no, _)| *no).collect();
         let back: Vec<Token> =
             held.into_iter().filter_map(|no| self.drop_from_hand(no)).map(|held| held.leased.token).collect();
         if !back.is_empty() {
@@ -530,7 +577,7 @@ impl Dispatcher {
 
     /// The number of messages that may begin now.
     fn places(&self, now_ms: u64) -> usize {
-        if self.is_on { self.breaker.limit(now_ms).saturating_sub(self.sending) } else { 0 }
+        if self.is_on { self.breaker.limit(now_ms).saturating_sub(self.sending + self.asked) } else { 0 }
     }
 
     /// The number of tasks that may come into the hand.
@@ -560,8 +607,10 @@ impl Dispatcher {
     fn go_on(&mut self, now_ms: u64, effects: &mut Vec<Effect>) {
         while let Some(&(at, no)) = self.extensions.first().filter(|&&(at, _)| at <= now_ms) {
             self.extensions.remove(&(at, no));
-            let next = self.extension_at(now_ms);
+            let half = self.extension_at(now_ms);
             let in_hand = self.in_hand.get_mut(&no).expect("what is extended is in hand");
+            let is_held = in_hand.tries > 0 && in_hand.retry_at_ms.is_some();
+            let next = if is_held { half.min(now_ms.saturating_add(HELD_LOOK_MS)) } else { half };
             in_hand.extend_at_ms = next;
             self.extensions.insert((next, no));
             effects.push(Effect::Extend { no, token: in_hand.leased.token });
@@ -570,8 +619,16 @@ impl Dispatcher {
             && let Some((at, no)) = self.next_retry().filter(|&(at, _)| at <= now_ms)
         {
             self.retries.remove(&(at, no));
-            self.in_hand.get_mut(&no).expect("what is tried again is in hand").retry_at_ms = None;
-            self.send(now_ms, no, effects);
+            let in_hand = self.in_hand.get_mut(&no).expect("what is tried again is in hand");
+            if in_hand.tries == 0 {
+                // The first try waited only until the end of the task before it was durable.
+                in_hand.retry_at_ms = None;
+                self.send(now_ms, no, effects);
+            } else {
+                in_hand.is_asked = true;
+                self.asked += 1;
+                effects.push(Effect::Extend { no, token: in_hand.leased.token });
+            }
         }
         let acks = self.settling.take(now_ms, self.sending == 0);
         if !acks.is_empty() {
@@ -579,7 +636,11 @@ impl Dispatcher {
         }
         let places = self.places(now_ms).min(self.room()).min(LEASE_TASKS_MAX);
         // A quarter of the places is worth a call. With fewer, calls for single tasks would follow each other.
-        let is_worth_it = 4 * places >= self.breaker.limit(now_ms).min(LEASE_TASKS_MAX);
+        let are_many = 4 * places >= self.breaker.limit(now_ms).min(LEASE_TASKS_MAX);
+        let are_few = places > 0 && !are_many && !self.is_leasing;
+        self.few_since_ms = are_few.then(|| self.few_since_ms.unwrap_or(now_ms));
+        let is_worth_it = are_many
+            || self.few_since_ms.take_if(|since| now_ms >= since.saturating_add(FEW_PLACES_MS)).is_some();
         if self.is_leasing && places == 0 {
             self.is_leasing = false;
             effects.push(Effect::DropLease);
