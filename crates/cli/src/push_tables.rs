@@ -342,11 +342,16 @@ pub(crate) fn counted(count: usize, noun: &str) -> String {
 type Place<'p, P> = (&'static str, Option<&'p P>);
 
 /// Reads a secret; `None`: it has no place. An error shows no secret that was read, and no name of a
-/// variable that is not set and may be the secret. It shows the path of a file, without which it cannot be found.
+/// variable or file that may be the secret itself.
 fn read(file: &Place<'_, Path>, variable: &Place<'_, str>) -> Result<Option<SecretText>> {
     let (text, place) = match (file, variable) {
         ((member, Some(file)), _) => {
-            let place = format!("`{member}` {}", file.display());
+            let place = match is_path(file) {
+                true => format!("`{member}` {}", file.display()),
+                false => format!(
+                    "`{member}`, whose value is not shown here, because it may be the secret itself (write a path with a `/`, such as `./key`)"
+                ),
+            };
             let text = fs::read_to_string(file).with_context(|| format!("failed to read {place}"))?;
             (text.trim_end_matches(['\r', '\n']).to_owned(), place)
         }
@@ -373,9 +378,20 @@ fn read(file: &Place<'_, Path>, variable: &Place<'_, str>) -> Result<Option<Secr
     Ok(Some(SecretText(text)))
 }
 
-/// Whether a text looks like a name that a person gives a variable, and not like a secret.
+/// Whether a value looks like a path that a person writes, and not like a secret.
+fn is_path(file: &Path) -> bool {
+    let text = file.to_string_lossy();
+    let is_plain = |text: &str| {
+        text.contains(['/', '.']) && !text.contains(['\n', ' ', '=', '+']) && !text.starts_with("whs")
+    };
+    ["/", "./", "../"].iter().any(|start| text.starts_with(start)) || is_plain(&text)
+}
+
+/// Whether a text looks like a name that a person gives a variable, and not like a secret. Keys in base 32 have capital letters and digits, but
+/// no `_`.
 fn is_usual(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_uppercase())
+        && text.contains('_')
         && text.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
@@ -500,6 +516,7 @@ mod tests {
         for (value, is_shown) in [
             ("RABBIT_PASSWORD_2", true),
             ("hunter2", false),
+            ("JBSWY3DPEHPK3PXP", false),
             ("Hunter2", false),
             ("HUNTER-2", false),
             ("hunter=2", false),
@@ -515,6 +532,28 @@ mod tests {
                 let hint = "it may be the secret itself: write the name of a variable (A-Z, 0-9, _)";
                 assert_eq!(!error.contains(hint), is_shown, "{error}");
                 assert!(is_shown || value.is_empty() || !error.contains(value), "{error}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_secret_in_the_place_of_a_file_is_not_shown() {
+        for (value, is_shown) in [
+            ("/no/such/key", true),
+            ("./no such key", true),
+            ("no-such.key", true),
+            ("hunter2", false),
+            ("whsec_a/b.c", false),
+            ("-----BEGIN PRIVATE KEY-----", false),
+        ] {
+            let connection =
+                "[push.connections.a]\nkind = \"amqp\"\naddresses = [\"a:1\"]\nuser = \"u\"\npassword_file";
+            for text in
+                [format!("{connection} = {value:?}"), format!("[push.secrets]\na = {{ file = {value:?} }}")]
+            {
+                let error = tables(&text).put_into(PushPlan::default()).expect_err(value).to_string();
+                assert_eq!(error.contains(value), is_shown, "{error}");
+                assert_eq!(!error.contains("it may be the secret itself"), is_shown, "{error}");
             }
         }
     }

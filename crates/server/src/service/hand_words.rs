@@ -3,7 +3,7 @@
 use tickwheel_api::{AttemptBody, TargetKind, TargetOrder, TargetState, time};
 use tickwheel_queue::{QueueView, TaskView, Timestamp};
 
-use super::target_words::{because, has_failed, last_attempt, name};
+use super::target_words::{because, ended_ms, has_failed, last_attempt, name};
 use super::words::{at, length, quoted};
 use crate::targets::{HandFacts, HandState, TargetFacts};
 
@@ -70,13 +70,14 @@ fn failed_before(task: &TaskView, target: &TargetFacts) -> Option<String> {
     Some(failed("Attempt", last.attempt, Some(last), is_state_told(target).then_some(target)))
 }
 
-/// The clause about an attempt that failed. `what`: the words before its number. `target`: a later sentence tells the reason of its last failure, so that one is not written here.
+/// The clause about an attempt that failed. `what`: the words before its number. `target`: a later sentence tells the reason of its last
+/// failure, so this clause leaves that reason out.
 fn failed(what: &str, attempt: u32, ended: Option<&AttemptBody>, target: Option<&TargetFacts>) -> String {
     let Some(ended) = ended else { return format!("{what} {attempt} failed") };
     let reason = ended.reason.as_deref();
     let is_told = target.is_some_and(|target| target.row.reason.as_deref() == reason);
     let because = because(reason.filter(|_| !is_told), None);
-    format!("{what} {attempt} failed at {}{because}", time::format(ended.at_ms))
+    format!("{what} {attempt} failed at {}{because}", time::format(ended_ms(ended)))
 }
 
 /// The clause about the attempt after `attempt`.

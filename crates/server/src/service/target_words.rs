@@ -21,6 +21,11 @@ pub(super) fn waits_for_operator(target: &TargetFacts) -> bool {
     matches!(target.row.state, TargetState::Disabled | TargetState::Paused)
 }
 
+/// When an attempt ended (ms since 1970).
+pub(super) fn ended_ms(attempt: &AttemptBody) -> i64 {
+    attempt.at_ms.saturating_add(i64::try_from(attempt.took_ms).unwrap_or(i64::MAX))
+}
+
 /// Whether an attempt ended without a confirmation.
 pub(super) fn has_failed(attempt: &AttemptBody) -> bool {
     attempt.outcome != AttemptOutcome::Acked
@@ -28,13 +33,13 @@ pub(super) fn has_failed(attempt: &AttemptBody) -> bool {
 
 /// An attempt that has not counted: the target failed, or it was a try of a task that the server had in hand.
 pub(super) fn uncounted(attempt: &AttemptBody, target: &TargetFacts) -> String {
-    let when = time::format(attempt.at_ms);
+    let when = time::format(ended_ms(attempt));
     let why = because(attempt.reason.as_deref(), Some(target));
     let of_target = match attempt.outcome {
         AttemptOutcome::GivenBack => " It does not count, because it is the target that failed.",
         _ => "",
     };
-    format!("The last attempt to send the task, at {when}, failed{why}.{of_target}")
+    format!("The last attempt to send the task failed at {when}{why}.{of_target}")
 }
 
 /// The end of a clause about a failure. The reason is not written again if it stands in the sentence about the target.
@@ -90,13 +95,20 @@ pub(super) fn state(now: Timestamp, target: &TargetFacts, is_held_up: bool) -> S
         ),
         TargetState::Disabled => {
             let reason = reason.unwrap_or_else(|| "it is not known why".to_owned());
+            let queue = argument(&row.queue);
+            if !target.is_readable {
+                return format!(
+                    "{subject} is `disabled`: {reason}. Nothing is sent until `tickwheel target set {queue}` sets it anew, and \
+                     `tickwheel target delete {queue}` leaves the tasks to workers."
+                );
+            }
             let remedy = if target.is_usable {
                 format!("Nothing is sent until {resume}.")
             } else {
                 format!(
                     "The server cannot send to it: start it with what it lacks, or set the target anew with all its options (`tickwheel \
                      target set {}`).",
-                    argument(&row.queue)
+                    queue
                 )
             };
             format!("{subject} is `disabled`, at least since {since}: {reason}. {remedy}")
@@ -140,8 +152,7 @@ fn closed(target: &TargetFacts, is_held_up: bool) -> String {
 /// A task that is done, if the target has confirmed its key; `None`: it was another's work. The key alone is known of a done task.
 pub(super) fn confirmed(target: &TargetFacts) -> Option<String> {
     let last = target.last_attempt.as_ref().filter(|last| !has_failed(last))?;
-    let took = i64::try_from(last.took_ms).unwrap_or(i64::MAX);
-    let when = time::format(last.at_ms.saturating_add(took));
+    let when = time::format(ended_ms(last));
     Some(format!(
         "The task is done. The target of its queue, {}, confirmed a task with this key at {when}.",
         name(target)

@@ -207,7 +207,9 @@ fn in_line(now: Timestamp, task: &TaskView, queue: &QueueView, has_target: bool)
 fn last_failure(task: &TaskView, target: Option<&TargetFacts>) -> Option<String> {
     let counted = task.extra.failures.last();
     let sent = target.and_then(|target| Some((target_words::last_attempt(task, target)?, target)));
-    match sent.filter(|(sent, _)| counted.is_none_or(|counted| sent.at_ms > counted.at.as_ms())) {
+    match sent
+        .filter(|(sent, _)| counted.is_none_or(|counted| target_words::ended_ms(sent) > counted.at.as_ms()))
+    {
         Some((sent, target)) => target_words::has_failed(sent).then(|| target_words::uncounted(sent, target)),
         None => counted.map(|counted| failure(counted, target)),
     }

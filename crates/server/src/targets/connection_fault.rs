@@ -18,7 +18,8 @@ pub struct ConnectionFault {
 const PASSWORD: &str = "`password_file` or `password_env`";
 
 impl ConnectionPlan {
-    /// Returns the members that brokers of this kind do not have, and the halves of a login that have no effect or that no broker takes.
+    /// Returns the members that brokers of this kind do not have, a user without a password, and a password without a user, where the broker
+    /// needs both or has neither.
     ///
     /// A password without a user is a token of NATS, the password of `guest` in RabbitMQ, and that of the default user in Redis. NATS has users
     /// without a password. Several addresses of Redis are those of a server and its replicas.

@@ -15,13 +15,15 @@ pub(crate) struct TargetFacts {
     pub(crate) row: TargetRow,
     /// Whether the server has started the target. It starts all targets as soon as it can read them.
     pub(crate) is_started: bool,
+    /// Whether the server can read the target in the store.
+    pub(crate) is_readable: bool,
     /// Whether the server can send to the target. If not, it lacks something, such as a key, or the settings are wrong.
     pub(crate) is_usable: bool,
     /// Whether the target itself asked for the wait until its next try.
     pub(crate) is_silence_asked: bool,
     /// The largest number of messages that are under way at one time now.
     pub(crate) limit: u64,
-    /// The same if the target has not failed lately.
+    /// The limit when the target has not failed lately.
     pub(crate) concurrency: u64,
     /// The order of the messages.
     pub(crate) order: TargetOrder,
@@ -76,7 +78,8 @@ impl TargetFacts {
         now_ms: i64,
     ) -> Self {
         let stored = Stored::read(record).ok();
-        let row = shown::row(queue, stored.as_ref().map(|stored| &stored.target), running, now_ms);
+        let row = shown::row(queue, record, stored.as_ref(), running, now_ms);
+        let is_readable = stored.is_some();
         // To make a target costs little, and is needed for a disabled one only.
         let is_usable = row.state != TargetState::Disabled
             || stored.as_ref().is_some_and(|stored| made::target(outside, queue, stored).is_ok());
@@ -92,6 +95,7 @@ impl TargetFacts {
         Self {
             row,
             is_started: running.is_some(),
+            is_readable,
             is_usable,
             is_silence_asked: running.is_some_and(|running| running.is_silence_asked),
             limit: running.map_or(0, |running| running.limit as u64),

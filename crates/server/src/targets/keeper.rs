@@ -328,7 +328,7 @@ impl Targets {
         let row = |(name, record): &(QueueName, Arc<TargetRecord>)| {
             let stored = Stored::read(record).ok();
             let running = self.0.push.view(name);
-            shown::row(name, stored.as_ref().map(|stored| &stored.target), running.as_ref(), now_ms)
+            shown::row(name, record, stored.as_ref(), running.as_ref(), now_ms)
         };
         Ok(targets.iter().filter(|(name, _)| covers(name)).map(row).collect())
     }

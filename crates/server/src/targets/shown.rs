@@ -8,11 +8,11 @@ use tickwheel_api::{
 };
 use tickwheel_push::broker::LinkState;
 use tickwheel_push::{AttemptRecord, Figures, Report};
-use tickwheel_queue::QueueName;
+use tickwheel_queue::{QueueName, TargetRecord};
 use tokio::time::Instant;
 
 use super::facts::HandState;
-use super::stored::Stored;
+use super::stored::{Stored, kind_of};
 use crate::translate::twin::Twin;
 
 /// A target and its state. `now_ms`: the time (ms since 1970).
@@ -38,15 +38,18 @@ pub(super) fn view(
     }
 }
 
-/// A target in a list. `now_ms`: the time (ms since 1970).
+/// A target in a list. `stored`: what `record` says, unless it cannot be read. `now_ms`: the time (ms since 1970).
 pub(super) fn row(
     queue: &QueueName,
-    target: Option<&TargetBody>,
+    record: &TargetRecord,
+    stored: Option<&Stored>,
     running: Option<&tickwheel_push::TargetView>,
     now_ms: i64,
 ) -> TargetRow {
+    let target = stored.map(|stored| &stored.target);
     let State { state, since_ms, next_try_ms, reason, in_flight, attempts } = State::of(running, now_ms);
-    let kind = target.map_or(TargetKind::Webhook, |target| target.kind);
+    // Each list shows a kind. So a target whose kind cannot be read is shown as the most common one.
+    let kind = target.map(|target| target.kind).or_else(|| kind_of(record)).unwrap_or(TargetKind::Webhook);
     let (queue, to) = (queue.as_str().to_owned(), target.map_or_else(String::new, place));
     TargetRow { queue, kind, to, state, since_ms, next_try_ms, reason, in_flight, attempts }
 }

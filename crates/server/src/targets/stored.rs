@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::error::Category;
 use sha2::{Digest, Sha256};
-use tickwheel_api::{INTEGER_MAX, Problem, TargetBody, TargetOrder};
+use tickwheel_api::{INTEGER_MAX, Problem, TargetBody, TargetKind, TargetOrder};
 use tickwheel_queue::{Backoff, QueueName, QueueSettings, Retry, TargetRecord};
 
 use super::secret_keys::Sealed;
@@ -57,20 +57,31 @@ impl Unreadable {
 
     /// Returns the reason for which the target is disabled.
     pub(crate) fn reason(&self) -> String {
-        format!(
-            "the target cannot be read: {}. A delete takes it away, and a new PUT replaces it",
-            self.why()
-        )
+        format!("the target cannot be read: {}. It can be deleted, and it can be set anew", self.why())
     }
 
     /// Returns the answer to a call that needs the settings.
     pub(crate) fn problem(&self, queue: &QueueName) -> Problem {
         let detail = format!("the target of the queue `{}` cannot be read: {}", queue.as_str(), self.why());
         Problem::internal(detail).with_hint(
-            "the call had no effect; a later version of Tickwheel may have written the target: start that version, or DELETE /v1/queues/{q}/target \
-             takes the target away, and a new PUT replaces it",
+            "the call had no effect; a later version of Tickwheel may have written the target: start that version, delete the target with \
+             DELETE /v1/queues/{q}/target, or set it anew with a PUT",
         )
     }
+}
+
+/// Returns the kind of the target of this record. Its other members need not be readable.
+pub(crate) fn kind_of(record: &TargetRecord) -> Option<TargetKind> {
+    #[derive(Deserialize)]
+    struct Kinds {
+        target: Kind,
+    }
+    #[derive(Deserialize)]
+    struct Kind {
+        kind: String,
+    }
+    let found = serde_json::from_slice::<Kinds>(&record.value).ok()?;
+    TargetKind::ALL.iter().copied().find(|kind| kind.name() == found.target.kind)
 }
 
 /// Whether an operator has paused the target of this record. Its other members need not be readable.

@@ -73,8 +73,8 @@ fn a_target_that_cannot_be_reached_is_named_with_its_next_try() {
         "onnection refused",
         "Nothing is sent until the next try at 2",
         "Z, in 59m, and `tickwheel target resume close` makes the server try at once.",
-        "The last attempt to send the task, at 2",
-        " failed for that reason. It does not count, because it is the target that failed.",
+        "The last attempt to send the task failed at 2",
+        " for that reason. It does not count, because it is the target that failed.",
     ];
     let told = says(&served, "order:1", &parts);
     assert!(!told.to_string().contains("hidden") && !why(&told).contains("worker"), "{told}");
@@ -138,7 +138,7 @@ fn a_target_that_is_disabled_says_what_enables_it() {
     says(
         &served,
         "order:1",
-        &["is `disabled`, at least since 2", ": `http 410`. ", resume, "failed for that reason."],
+        &["is `disabled`, at least since 2", ": `http 410`. ", resume, "for that reason."],
     );
     served.expect(201, "PUT", "/v1/queues/close/tasks/later", r#"{"delay":"1h"}"#);
     says(&served, "later", &["The task is due at 2", "is `disabled`", resume]);
@@ -271,7 +271,7 @@ fn an_order_says_which_task_holds_up_the_others() {
     says(
         &served,
         "order:1",
-        &["is `paused`", "The last attempt to send the task, at 2", " failed for that reason."],
+        &["is `paused`", "The last attempt to send the task failed at 2", " for that reason."],
     );
 }
 

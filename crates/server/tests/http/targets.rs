@@ -346,7 +346,7 @@ fn plant(directory: &Path, record: &[u8]) {
 #[test]
 fn a_target_that_cannot_be_read_is_told_and_can_be_deleted_and_replaced() {
     let receiver = Receiver::start(&[]);
-    let later = br#"{"target":{"kind":"pigeon","loft":"hunter2"},"pause":"paused"}"#;
+    let later = br#"{"target":{"kind":"kafka","topic":7,"loft":"hunter2"},"pause":"paused"}"#;
     for (record, why) in [
         (&later[..], "it has a member that this version does not know, or lacks one (line 1, column "),
         (b"\xff\x00hunter2", "it is not JSON (line 1, column "),
@@ -362,8 +362,12 @@ fn a_target_that_cannot_be_read_is_told_and_can_be_deleted_and_replaced() {
             rows["targets"][0]["state"] == "disabled"
         });
         let row = served.expect(200, "GET", "/v1/targets", "")["targets"][0].clone();
+        assert_eq!(row["kind"] == "kafka", record == later, "a kind that can be read is shown");
         let reason = row["reason"].as_str().expect("a reason");
-        assert!(reason.contains(why) && reason.contains("a new PUT replaces it"), "{reason}");
+        assert!(
+            reason.contains(why) && reason.contains("It can be deleted, and it can be set anew"),
+            "{reason}"
+        );
         for (method, path) in [("GET", TARGET.to_owned()), ("POST", format!("{TARGET}/resume"))] {
             let told = served.expect(500, method, &path, "");
             let (detail, hint) =
@@ -371,12 +375,15 @@ fn a_target_that_cannot_be_read_is_told_and_can_be_deleted_and_replaced() {
             assert!(detail.starts_with("the target of the queue `close` cannot be read: "), "{detail}");
             assert!(detail.contains(why) && !told.to_string().contains("hunter2"), "{told}");
             assert!(
-                hint.contains("DELETE /v1/queues/{q}/target takes the target away")
-                    && hint.contains("new PUT"),
+                hint.contains("DELETE /v1/queues/{q}/target") && hint.contains("anew with a PUT"),
                 "{hint}"
             );
         }
         put(&served, "waits");
+        let story = served.expect(200, "GET", "/v1/queues/close/tasks/waits/story", "");
+        let told = story["why"].as_str().expect("a text");
+        assert!(told.contains("`tickwheel target set close` sets it anew"), "{told}");
+        assert!(told.contains("`tickwheel target delete close`") && !told.contains("hunter2"), "{told}");
         served.call_with("DELETE", TARGET, &[("if-match", "\"1\"")], "").assert_problem(
             412,
             "version-mismatch",
