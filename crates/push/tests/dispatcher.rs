@@ -363,7 +363,7 @@ fn a_lease_in_hand_is_extended() {
     for time in 1..=20 {
         assert!(dispatcher.next_wake(time * 1_000 - 1) <= Some(time * 1_000));
         assert_eq!(dispatcher.pass_time(time * 1_000 - 1), []);
-        assert_eq!(dispatcher.pass_time(time * 1_000), [extension.clone()]);
+        assert_eq!(dispatcher.pass_time(time * 1_000), std::slice::from_ref(&extension));
         dispatcher.extended(time * 1_000, sending.no, TokenAnswer::Extended);
         assert_eq!(dispatcher.in_hand(), 1);
     }
