@@ -13,7 +13,7 @@ use tickwheel_store::{
     StoreOptions,
 };
 
-use crate::backup::Source;
+use crate::backup::{Manifest, Source};
 use crate::caller::Caller;
 use crate::driver::Driver;
 use crate::health::Shared;
@@ -57,6 +57,8 @@ impl Options {
         }
         let queue = self.open_stores(stores)?;
         root.made().map_err(StoreError::Io)?;
+        // A root that was opened is no longer a backup. See the opening of a directory of one shard.
+        let _absent = std::fs::remove_file(path.join(Manifest::FILE));
         Ok(queue.below(root))
     }
 

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
+use crate::layout::is_folder_name;
+
 /// Returns the data directory, the directories of its shards and their folders, as far as users other than the owner may write to them. The directory comes first.
 /// Such users can remove and replace files in these folders. A folder whose permissions cannot be read is left out.
 ///
@@ -17,7 +19,7 @@ use rustix::io::Errno;
 pub fn writable_by_others(directory: impl AsRef<Path>) -> Vec<PathBuf> {
     let directory = directory.as_ref();
     let mut folders = vec![directory.to_owned()];
-    let members = folders_in(directory, |name| name.len() == 4 && name.bytes().all(|b| b.is_ascii_digit()));
+    let members = folders_in(directory, is_folder_name);
     for folder in std::iter::once(directory.to_owned()).chain(members.clone()) {
         folders.extend(folders_in(&folder, |name| name.starts_with("shard-")));
     }

@@ -8,7 +8,7 @@ use siphasher::sip::SipHasher13;
 use crate::doctor::Directory;
 use crate::error::OpenError;
 use crate::meta;
-use crate::root;
+use crate::shards_file;
 
 /// Returns the identity of the data directory at this path: 16 hex digits that never change. The backups of the directory, and the
 /// directories that are restored from them, have the same identity. `None` if the directory at this path is no data directory. The identity
@@ -19,7 +19,7 @@ use crate::root;
 /// be read.
 pub fn identity(path: &Path) -> Result<Option<String>, OpenError> {
     let mut directory = Directory::new(path)?.of_maker();
-    if let Some(secret) = root::secret_of(&mut directory)? {
+    if let Some(secret) = shards_file::secret_of(&mut directory)? {
         return Ok(Some(of(&secret)));
     }
     let meta = meta::find(&mut directory)?;

@@ -2,12 +2,24 @@
 
 use std::sync::Arc;
 
+use tickwheel_engine::ShardId;
+
 use crate::checksum::crc;
 
 /// The file with the properties of the data directory: the clock, the secret and the format.
 pub(crate) const META: &str = "meta";
 /// The file that makes a directory the root of several shards, each of which has a directory of its own below the root.
 pub(crate) const SHARDS: &str = "shards";
+/// Returns the name of the folder of a shard below a root.
+pub(crate) fn folder_of(shard: ShardId) -> String {
+    format!("{:04}", shard.number())
+}
+
+/// Whether this name may be that of a shard's folder below a root.
+pub(crate) fn is_folder_name(name: &str) -> bool {
+    name.len() == 4 && name.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 /// The folder with the tasks.
 pub(crate) const SHARD: &str = "shard-0000";
 /// The name of the note of the newest log file, in the shard's folder.

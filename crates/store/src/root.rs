@@ -2,29 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use tickwheel_engine::{SHARDS_MAX, ShardId};
+use tickwheel_engine::ShardId;
 
 use crate::disk::{Disk, DiskError};
 use crate::error::OpenError;
 use crate::fs_disk::FsDisk;
-use crate::layout::{HEADER_BYTES, META, SHARD, SHARDS, UNFINISHED_MARK, header, read_own, unfinished};
+use crate::layout::{META, SHARD, SHARDS, folder_of};
+use crate::members::Members;
 use crate::meta;
 use crate::options::{ClockMode, StoreOptions};
-
-const MAGIC: [u8; 8] = *b"TICKSHDS";
-const FORMAT: u32 = 1;
-const SEED: u32 = 0;
-
-/// The content of the file `shards`.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-struct Content {
-    shards: u32,
-    clock: ClockMode,
-    /// 16 random bytes, from which the identity of the data is made.
-    secret: [u8; 16],
-    /// Whether the directories of all shards were made. From then on, one that is missing is damage.
-    is_made: bool,
-}
+use crate::shards_file::{Content, read, write};
 
 /// A data directory that has several shards. Each shard has a directory of its own below it: `0000`, `0001` and so on. Such a directory has
 /// all files of a directory with one shard, and its `meta` names its shard. The file `shards` beside them tells the number of shards, which
@@ -58,7 +45,7 @@ pub fn shards_of(path: impl AsRef<Path>) -> Result<Option<u32>, OpenError> {
 /// Returns the directory of a shard below the root `path`.
 #[must_use]
 pub fn directory_of(path: impl AsRef<Path>, shard: ShardId) -> PathBuf {
-    path.as_ref().join(format!("{:04}", shard.number()))
+    path.as_ref().join(folder_of(shard))
 }
 
 impl Root {
@@ -122,6 +109,21 @@ impl Root {
         Ok(Some(root))
     }
 
+    /// Writes the file `shards` of a new root: it has the shards and the clock of another root that was found. The root has the identity of
+    /// the other one, unless the file `shards` of that one cannot be read; then it has an identity of its own, made from `secret`. Returns
+    /// whether the identity is the same.
+    ///
+    /// # Errors
+    /// The disk failed.
+    pub fn write_again(path: &Path, members: &Members, secret: [u8; 16]) -> Result<bool, DiskError> {
+        let kept = members.content.as_ref().ok().map(|content| content.secret);
+        let clock = members.clock().unwrap_or(ClockMode::Real);
+        let secret = kept.unwrap_or(secret);
+        let content = Content { shards: members.shards, clock, secret, is_made: true };
+        write(&mut FsDisk::new(path)?.of_maker(), content)?;
+        Ok(kept.is_some())
+    }
+
     /// Returns the shards, each with its directory.
     pub fn directories(&self) -> impl Iterator<Item = (ShardId, PathBuf)> {
         let count = self.content.shards;
@@ -143,62 +145,4 @@ impl Root {
         self.content = content;
         Ok(())
     }
-}
-
-/// Returns the secret of the root at this path, for the identity of its data; `None` if the path is not the root of several shards.
-pub(crate) fn secret_of<D: Disk>(disk: &mut D) -> Result<Option<[u8; 16]>, OpenError> {
-    Ok(read(disk)?.map(|content| content.secret))
-}
-
-fn read<D: Disk>(disk: &mut D) -> Result<Option<Content>, OpenError> {
-    let names = disk.list("")?;
-    let has = |wanted: &str| names.iter().any(|name| name == wanted);
-    if !has(SHARDS) {
-        return Ok(None);
-    }
-    if has(UNFINISHED_MARK) {
-        return Err(OpenError::Unfinished);
-    }
-    let mut bytes = [0; HEADER_BYTES + 1];
-    let count = disk.read(SHARDS, 0, &mut bytes)?;
-    disk.close(SHARDS);
-    let own = read_own(&bytes[..count], MAGIC, FORMAT, SEED)
-        .map_err(|found| OpenError::newer(SHARDS, found, FORMAT))?
-        .ok_or_else(|| OpenError::corrupt(SHARDS, 0, "its checksum does not match"))?;
-    let [shards, clock, low, high, is_made, _] = own;
-    let shards = u32::try_from(shards).ok().filter(|shards| (2..=SHARDS_MAX).contains(shards));
-    let shards = shards.ok_or_else(|| {
-        OpenError::corrupt(SHARDS, 16, format!("it has no number of shards from 2 to {SHARDS_MAX}"))
-    })?;
-    let clock = match clock {
-        0 => ClockMode::Real,
-        1 => ClockMode::Virtual,
-        other => {
-            return Err(OpenError::corrupt(SHARDS, 24, format!("it has clock {other}; there are 0 and 1")));
-        }
-    };
-    let mut secret = [0; 16];
-    secret[..8].copy_from_slice(&low.to_le_bytes());
-    secret[8..].copy_from_slice(&high.to_le_bytes());
-    Ok(Some(Content { shards, clock, secret, is_made: is_made == 1 }))
-}
-
-/// Writes the file `shards`, in the place of the earlier one if there is one. The file is durable when the call returns.
-fn write<D: Disk>(disk: &mut D, content: Content) -> Result<(), DiskError> {
-    let Content { shards, clock, secret, is_made } = content;
-    let clock = match clock {
-        ClockMode::Real => 0,
-        ClockMode::Virtual => 1,
-    };
-    let [low, high] = [0, 8].map(|at| crate::layout::le_u64(&secret, at));
-    let bytes = header(MAGIC, FORMAT, SEED, [shards.into(), clock, low, high, is_made.into(), 0]);
-    let written_as = unfinished(SHARDS);
-    if disk.list("")?.iter().any(|name| **name == *written_as) {
-        disk.remove(&written_as)?;
-    }
-    disk.create(&written_as)?;
-    disk.write_at(&written_as, 0, &bytes)?;
-    disk.sync_data(&written_as)?;
-    disk.rename(&written_as, SHARDS)?;
-    disk.sync_dir("")
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use tickwheel_queue::backup::Manifest;
+use tickwheel_queue::backup::{Manifest, check_found};
 use tickwheel_queue::doctor::{Depth, examine_dir};
 use tickwheel_queue::warning_of_others;
 use tickwheel_server::KeyUse;
@@ -17,7 +17,7 @@ use crate::output::{Format, say};
 ///
 /// The command changes nothing, so it may run at any time, also while a server uses the directory. It reports every problem with the file,
 /// the offset and a way to repair it. A backup is compared with its own manifest (`backup.json`); with --deep, every byte of it is
-/// compared. The exit code is 0 if no problem was found, and 1 if something is damaged or cannot be read.
+/// compared. Of a directory of several shards, every shard is examined. The exit code is 0 if no problem was found, and 1 if something is damaged or cannot be read.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -48,14 +48,8 @@ impl Doctor {
         let Self { directory, deep, secret_key_file, format } = self;
         let depth = if deep { Depth::Records } else { Depth::Opening };
         let found = examine_dir(&directory, depth).context("failed to examine a data directory")?;
-        let (backup, differs) = match Manifest::read(&directory) {
-            Ok(Some(manifest)) => {
-                let differs = manifest.check(&directory, &found, deep).err();
-                (Some(manifest), differs)
-            }
-            Ok(None) => (None, None),
-            Err(error) => (None, Some(error)),
-        };
+        let differs = check_found(&directory, &found, deep).err();
+        let backup = Manifest::read(&directory).ok().flatten();
         let targets = found.targets.iter().map(|(queue, target)| (queue, &**target));
         let keys = KeyUse::of(targets, secret_key_file.as_deref());
         if let Some(warning) = warning_of_others(&directory) {

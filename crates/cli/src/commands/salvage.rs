@@ -19,7 +19,8 @@ const WITH_LOSSES: u8 = 3;
 /// A restore returns everything in a backup. A salvage also returns tasks that are newer than the backup, but not damaged tasks. Everything
 /// with a correct checksum is saved, with its id, version, attempts and history. The command prints each loss: the file, the bytes, and the
 /// tasks in it, by their key if a record has the key. It also prints whether the new directory may have tasks that had ended already,
-/// because the record of their end is lost.
+/// because the record of their end is lost. Of a directory of several shards, every shard is salvaged; a shard of which nothing can be read
+/// is a loss, and is empty in OUT.
 ///
 /// DIR is not changed. No server may use it, and none can start on it meanwhile. The new directory is synced, and every record of it is
 /// read and checked before it gets its name; until then it is called OUT.unfinished. The exit code is 0 if nothing is lost, 3 if OUT is

@@ -8,11 +8,11 @@ use indicatif::HumanBytes;
 use serde::Serialize;
 use tickwheel_api::time;
 use tickwheel_queue::backup::Manifest;
-use tickwheel_queue::{BackupError, Durability};
+use tickwheel_queue::{BackupError, Durability, ShardId};
 
 use crate::commands::backup::has_since;
 use tickwheel_queue::FORMAT;
-use tickwheel_queue::doctor::{Examination, Problem, Span};
+use tickwheel_queue::doctor::{Examination, Problem, Span, root_above};
 use tickwheel_server::{KeyUse, SecretKeyError};
 
 use super::rows::{KeyRow, LogRow, ProblemRow, QueueRow, SegmentRow};
@@ -29,6 +29,14 @@ pub(crate) struct Report {
     in_order: bool,
     is_data_directory: bool,
     in_use: bool,
+    /// How many shards the data has of which the directory is a part, or the root.
+    shards: Option<u32>,
+    /// Only for the directory of one shard among several: the number of the shard, from 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shard: Option<u32>,
+    /// Only for the directory of one shard among several: the directory above it, if that is the root of all of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    root: Option<String>,
     format: Option<u32>,
     /// The format that the next start of this version makes of the directory; `null` if a start does not change it.
     upgrades_to: Option<u32>,
@@ -55,6 +63,9 @@ pub(crate) struct Report {
     problems: Vec<ProblemRow>,
     /// The commands to run; empty if nothing is damaged.
     way_out: Vec<String>,
+    /// Only for a root: the reports of the directories of its shards.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    members: Vec<Self>,
 }
 
 #[derive(Serialize)]
@@ -82,11 +93,16 @@ impl Report {
             Span::Between(from, _) => (1 + from.as_ms(), segment.generation),
         });
         let queues = found.queues.iter();
+        let shard = found.shard.filter(|shard| shard.count() > 1);
+        let members = found.members.iter();
         Self {
             directory: directory.display().to_string(),
             in_order: found.is_in_order(),
             is_data_directory: found.is_ours,
             in_use: found.in_use,
+            shards: found.shards,
+            shard: shard.map(ShardId::number),
+            root: shard.and_then(|_| root_above(directory)).map(|root| root.display().to_string()),
             format: found.format,
             upgrades_to: found.format.filter(|format| *format < FORMAT).map(|_| FORMAT),
             clock: found.clock.map(|clock| clock.to_string()),
@@ -120,6 +136,9 @@ impl Report {
             not_ours: found.not_ours.clone(),
             problems: found.problems.iter().map(ProblemRow::from).collect(),
             way_out: way_out(directory, found),
+            members: members
+                .map(|member| Self::new(&directory.join(&member.folder), &member.found))
+                .collect(),
         }
     }
 
@@ -226,6 +245,23 @@ impl Report {
             line("problem", problem.text());
             line("", format!("-> {}", problem.to_do));
         }
+        match (self.shards, self.shard) {
+            (Some(shards), Some(shard)) => {
+                let root = self.root.as_deref().map_or_else(
+                    || "the directory that has all of them is not the one above".to_owned(),
+                    |root| format!("{root} has all of them, and a server opens that"),
+                );
+                line("shard", format!("{shard} of {shards}; {root}"));
+            }
+            (Some(shards), None) if !self.members.is_empty() => line("shards", shards.to_string()),
+            _ => {}
+        }
+        for member in self.members.iter().take(ROWS_MAX) {
+            line("shard", member.as_member());
+        }
+        if self.members.len() > ROWS_MAX {
+            line("", format!("and {} more shards; -o json has all", self.members.len() - ROWS_MAX));
+        }
         if let (Some(format), Some(clock)) = (self.format, &self.clock) {
             line("format", format!("{format}, {clock} clock"));
         }
@@ -264,6 +300,20 @@ impl Report {
             line("bytes", HumanBytes(self.bytes).to_string());
         }
         lines
+    }
+
+    /// Returns a line about this directory in the report of its root.
+    fn as_member(&self) -> String {
+        let folder = Path::new(&self.directory).file_name().unwrap_or_default().to_string_lossy();
+        let state = match self.problems.len() {
+            0 if self.is_data_directory => "in order".to_owned(),
+            0 => "not made yet; the next start makes it".to_owned(),
+            1 => "1 problem".to_owned(),
+            count => format!("{count} problems"),
+        };
+        let tasks = self.tasks.zip(self.ended);
+        let tasks = tasks.map(|(live, ended)| format!(", {live} live, {ended} ended remembered"));
+        format!("{folder}: {state}{}, {}", tasks.unwrap_or_default(), HumanBytes(self.bytes))
     }
 
     fn state(&self) -> String {

@@ -32,6 +32,10 @@ impl Talk {
             Progress::Written(done, all) if all >= TASKS_LONG => {
                 self.long = true;
                 let tenths = done.saturating_mul(10) / all;
+                // The next shard begins anew.
+                if tenths == 0 {
+                    self.written = 0;
+                }
                 if tenths > self.written {
                     self.written = tenths;
                     say(&format!("{} % of {all} tasks written", tenths * 10));

@@ -6,7 +6,9 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use indicatif::HumanBytes;
 use serde::Serialize;
-use tickwheel_queue::backup::{Loss, LostRule, LostTask, MayHoldEnded, RuleName, SalvageReport, Superseded};
+use tickwheel_queue::backup::{
+    Loss, LostRule, LostTask, MayHoldEnded, RuleName, SalvageReport, Superseded, Unit,
+};
 
 use crate::output::{Format, STDOUT, json_line, say, stdout};
 use crate::printable::one_line;
@@ -21,6 +23,7 @@ pub(crate) struct Report {
     directory: String,
     out: String,
     whole: bool,
+    shards: u32,
     read: Read,
     tasks: u64,
     dead: u64,
@@ -127,6 +130,7 @@ impl Report {
             directory: directory.display().to_string(),
             out: out.display().to_string(),
             whole: report.is_whole(),
+            shards: report.shards,
             read: Read {
                 files: report.read.files,
                 bytes: report.read.bytes,
@@ -202,7 +206,11 @@ impl Report {
         let Self { directory, out, read, .. } = self;
         line("directory", directory.clone());
         line("salvaged to", out.clone());
-        let checkpoint = read.checkpoint.as_deref().unwrap_or("no checkpoint");
+        let checkpoint = match &read.checkpoint {
+            _ if self.shards > 1 => format!("{} shards", self.shards),
+            Some(checkpoint) => checkpoint.clone(),
+            None => "no checkpoint".to_owned(),
+        };
         let size = HumanBytes(read.bytes);
         let Read { files, frames, records, .. } = read;
         line("read", format!("{files} files, {size}: {checkpoint}, {frames} frames, {records} records"));
@@ -347,6 +355,9 @@ impl From<&LostTask> for TaskRow {
 impl LossRow {
     fn text(&self) -> String {
         let Self { file, from, unit, what, .. } = self;
+        if *unit == Unit::Shard.name() {
+            return format!("{file} ({unit}): {what}");
+        }
         let to = self.to.map_or_else(|| "on".to_owned(), |to| format!("to {to}"));
         format!("{file}, bytes {from} {to} ({unit}): {what}")
     }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use rustix::process::Signal;
 use serde_json::json;
+use tickwheel_queue::{Key, Put, Queue, QueueName};
 
 use crate::run::run;
 use crate::server::Server;
@@ -244,4 +245,114 @@ fn a_directory_of_a_newer_version_is_refused_untouched() {
     let copied = run(&["backup", text(&data), text(&place.path().join("copy"))]);
     assert_eq!(copied.code, 1, "{}", copied.out);
     assert!(files() == before, "a byte was changed");
+}
+
+/// Makes a directory of three shards with a task in each of nine queues.
+pub(crate) fn of_shards(data: &Path) {
+    let queue = Queue::options().shards(3).open(data).expect("it opens");
+    for n in 0..9 {
+        let name = QueueName::new(&format!("q{n}")).expect("a name");
+        queue.put(Put::new(&name, Key::new("k").expect("a key"))).wait().expect("put");
+    }
+}
+
+/// Runs a command that succeeds, and returns its output.
+fn printed(args: &[&str]) -> String {
+    let seen = run(args);
+    assert_eq!(seen.code, 0, "{}{}", seen.out, seen.err);
+    seen.out
+}
+
+fn json_of(told: &str) -> serde_json::Value {
+    serde_json::from_str(told.lines().next().expect("a line")).expect("one object into a pipe")
+}
+
+#[test]
+fn a_directory_of_several_shards_is_told_with_a_line_for_each() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let data = place.path().join("data");
+    of_shards(&data);
+    let seen = run(&["doctor", text(&data), "--deep", "-o", "table"]);
+    assert_eq!((seen.code, seen.err.as_str()), (0, ""), "{}", seen.out);
+    for part in
+        ["in order", "shards        3", "9 live", "shard         0001: in order, ", "0002/shard-0000/log-"]
+    {
+        assert!(seen.out.contains(part), "{part} is not in {}", seen.out);
+    }
+    let line = json_of(&printed(&["doctor", text(&data)]));
+    let (members, first) = (&line["members"], &line["members"][1]);
+    assert_eq!((&line["shards"], &line["tasks"], &line["checkpoint"]), (&3.into(), &9.into(), &json!(null)));
+    assert_eq!((members.as_array().map(Vec::len), &first["shard"]), (Some(3), &1.into()));
+    assert_eq!(first["directory"], text(&data.join("0001")));
+    assert_eq!(line["queues"].as_array().map(Vec::len), Some(9));
+    let member = data.join("0001");
+    let seen = run(&["doctor", text(&member), "-o", "table"]);
+    let root = data.canonicalize().expect("it is there");
+    let expected = format!("shard         1 of 3; {} has all of them", root.display());
+    assert!(seen.code == 0 && seen.out.contains(&expected), "{}", seen.out);
+    let line = json_of(&printed(&["doctor", text(&member)]));
+    assert_eq!((&line["shards"], &line["shard"], &line["root"]), (&3.into(), &1.into(), &json!(text(&root))));
+    let line = json_of(&printed(&["doctor", text(&data.join("0002"))]));
+    assert_eq!(line.get("members"), None);
+    std::fs::rename(data.join("0001"), data.join("moved")).expect("renamed");
+    let seen = run(&["doctor", text(&data), "-o", "table"]);
+    assert_eq!(seen.code, 1, "{}", seen.out);
+    for part in ["0001: the directory of shard 1 of 3 is missing", "tickwheel salvage", "not ours      moved"]
+    {
+        assert!(seen.out.contains(part), "{part} is not in {}", seen.out);
+    }
+}
+
+#[test]
+fn a_directory_of_one_shard_has_one_and_no_members() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let data = place.path().join("data");
+    drop(Queue::open(&data).expect("it opens"));
+    let line = json_of(&printed(&["doctor", text(&data)]));
+    assert_eq!(line["shards"], 1);
+    for absent in ["shard", "root", "members"] {
+        assert_eq!(line.get(absent), None, "{absent}");
+    }
+}
+
+#[test]
+fn a_backup_of_several_shards_is_compared_with_its_manifests() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let (data, copy) = (place.path().join("data"), place.path().join("copy"));
+    of_shards(&data);
+    printed(&["backup", text(&data), text(&copy)]);
+    let line = json_of(&printed(&["doctor", "--deep", text(&copy)]));
+    assert_eq!((&line["in_order"], &line["tasks"]), (&true.into(), &9.into()));
+    assert!(line["backup_as_of"].is_string(), "{line}");
+    let other = place.path().join("other");
+    of_shards(&other);
+    printed(&["backup", text(&other), text(&place.path().join("other-copy"))]);
+    std::fs::remove_dir_all(copy.join("0001")).expect("removed");
+    std::fs::rename(place.path().join("other-copy/0001"), copy.join("0001")).expect("renamed");
+    let seen = run(&["doctor", text(&copy), "-o", "table"]);
+    assert!(seen.code == 1 && seen.out.contains("backup.json: it"), "{}", seen.out);
+    // A start from a backup makes a data directory of it, with no manifest any more.
+    let copy = place.path().join("third");
+    printed(&["backup", text(&data), text(&copy)]);
+    drop(Queue::open(&copy).expect("it opens"));
+    let line = json_of(&printed(&["doctor", text(&copy)]));
+    assert_eq!((&line["in_order"], &line["backup_as_of"]), (&true.into(), &json!(null)), "{line}");
+}
+
+#[test]
+fn the_keys_of_the_targets_of_all_shards_are_named() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let [data, keys] = ["data", "keys"].map(|name| place.path().join(name));
+    of_shards(&data);
+    std::fs::write(&keys, format!("{}=\n", "A".repeat(43))).expect("writable");
+    let options = ["--data", text(&data), "--listen", "127.0.0.1:0", "--secret-key-file", text(&keys)];
+    let server = Server::start(&options);
+    let queues: Vec<String> = (0..9).map(|n| format!("q{n}")).collect();
+    for queue in &queues {
+        let set = ["target", "set", queue, "--url", "https://shop.example/", "--new-secret"];
+        printed(&[&set[..], &["--server", &server.url]].concat());
+    }
+    assert!(server.stop(Signal::TERM).success());
+    let line = json_of(&printed(&["doctor", text(&data), "--secret-key-file", text(&keys)]));
+    assert_eq!(line["secret_keys"][0]["queues"], json!(queues));
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::Signal;
 
+use crate::doctor::of_shards;
 use crate::run::run;
 use crate::server::{Server, tickwheel};
 
@@ -113,6 +114,28 @@ fn the_report_is_json_and_a_whole_directory_is_no_failure() {
         (&"frame".into(), &1.into(), &true.into())
     );
     assert_eq!((&line["may_hold_ended_tasks"], &line["ended_tasks_max"]), (&true.into(), &1.into()));
+}
+
+#[test]
+fn a_directory_of_several_shards_is_salvaged_shard_by_shard() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let [data, whole, out] = ["data", "whole", "out"].map(|name| place.path().join(name));
+    of_shards(&data);
+    let saved = run(&["salvage", text(&data), text(&whole), "-o", "table"]);
+    assert_eq!(saved.code, 0, "{}{}", saved.out, saved.err);
+    assert!(saved.out.contains(": 3 shards, ") && saved.out.contains("9 live"), "{}", saved.out);
+    assert_eq!(run(&["doctor", text(&whole), "--deep"]).code, 0);
+    fs::remove_dir_all(data.join("0001")).expect("removed");
+    let saved = run(&["salvage", text(&data), text(&out), "-o", "table"]);
+    assert_eq!(saved.code, 3, "{}{}", saved.out, saved.err);
+    let expected = "0001 (shard): the directory is missing; all of shard 1 of 3 is lost";
+    assert!(saved.out.contains(expected), "{}", saved.out);
+    assert_eq!(run(&["doctor", text(&out), "--deep"]).code, 0);
+    fs::remove_dir_all(&out).expect("removed");
+    let saved = run(&["salvage", text(&data), text(&out)]);
+    let line: serde_json::Value = serde_json::from_str(&saved.out).expect("one object into a pipe");
+    let loss = &line["losses"][0];
+    assert_eq!((&line["shards"], &loss["file"], &loss["unit"]), (&3.into(), &"0001".into(), &"shard".into()));
 }
 
 #[test]

@@ -1,79 +1,15 @@
 //! [`salvage`]: makes a new data directory with everything that can still be read of a damaged directory.
 
-use std::collections::BTreeMap;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use tickwheel_store::doctor::{Depth, Directory, Problem, examine};
-use tickwheel_store::salvage::{Progress, Report, WriteError, read, write};
-use tickwheel_store::{Disk, DiskError, FsDisk, OpenError};
+use tickwheel_store::doctor::Directory;
+use tickwheel_store::salvage::{Progress, Report, read};
+use tickwheel_store::{Disk, Members, OpenError, directory_of};
 
 use super::copy::Copy;
-use super::report::BackupError;
-
-/// Why nothing was salvaged. Each text completes "failed to salvage: ...". After an error the target is absent, or as it was before. In one
-/// case it is a whole directory: the last sync and the rename back both failed.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum SalvageError {
-    /// The new directory cannot be made where it should be.
-    #[error(transparent)]
-    Target(#[from] BackupError),
-    /// A running process has the damaged directory open.
-    #[error("{} belongs to a running process; stop it first", path.display())]
-    InUse {
-        /// The directory.
-        path: PathBuf,
-    },
-    /// A file in the damaged directory changed while it was read, so the records that were read may not belong together.
-    #[error("{} changed while it was read: {file}; see that no server and no other tool writes to it, and salvage again", path.display())]
-    Changed {
-        /// The directory.
-        path: PathBuf,
-        /// A file that was changed, added or removed.
-        file: String,
-    },
-    /// The directory is no data directory.
-    #[error("{} is no data directory; give one, such as that of `serve --data`, damaged as it is", path.display())]
-    NotOurs {
-        /// The directory.
-        path: PathBuf,
-    },
-    /// A file of the directory cannot be read, and the disk did not fail: the permissions forbid it, for example. The directory may be
-    /// undamaged.
-    #[error("{}: failed to {source}; nothing need be damaged: mend this, or run it as the user that the files belong to, and salvage again", path.display())]
-    Refused {
-        /// The directory.
-        path: PathBuf,
-        /// The file, and why it cannot be read.
-        source: DiskError,
-    },
-    /// The salvage cannot begin. For example, the directory cannot be listed, is itself the rest of a killed salvage, or has a `meta` of
-    /// another directory.
-    #[error("{}: {source}", path.display())]
-    Hopeless {
-        /// The directory.
-        path: PathBuf,
-        /// The cause.
-        source: Box<dyn std::error::Error + Send + Sync>,
-    },
-    /// The new directory cannot be written.
-    #[error("{}: {source}", path.display())]
-    Write {
-        /// The new directory.
-        path: PathBuf,
-        /// The cause.
-        source: WriteError,
-    },
-    /// The check found damage in the new directory. The new directory was removed.
-    #[error("what was written to {} is damaged: {}", path.display(), problems.first().map_or_else(String::new, ToString::to_string))]
-    BadCopy {
-        /// The new directory.
-        path: PathBuf,
-        /// The damage in the new directory.
-        problems: Vec<Problem>,
-    },
-}
+use super::salvage_error::{SalvageError, hopeless, refused, unlisted};
+use super::salvage_members::salvage_members;
+use super::salvage_steps::{changed, check_written, pinned, written};
 
 /// Makes a new data directory `to` with everything that can still be read of `from`. `to` must be absent or empty. The report tells what
 /// is lost.
@@ -81,6 +17,9 @@ pub enum SalvageError {
 /// `from` is not changed in any way. No process may have `from` open: a shared lock on `from` is held until the end. The new directory is
 /// synced, and every record in it is read and checked. Until then the name of the new directory is `<to>.unfinished`. Ids, versions,
 /// attempts, dead tasks, settings, schedules and the memory of ended tasks are kept.
+///
+/// The root of several shards is salvaged shard by shard. A shard of which nothing can be saved is a loss of the report, and gets an empty
+/// directory, so that the new root opens.
 ///
 /// ```no_run
 /// use tickwheel_queue::backup::salvage;
@@ -95,56 +34,48 @@ pub enum SalvageError {
 /// # Errors
 /// [`SalvageError`].
 pub fn salvage(from: &Path, to: &Path, progress: &mut dyn FnMut(Progress)) -> Result<Report, SalvageError> {
-    let look = |error: DiskError| hopeless(from, io::Error::new(error.source.kind(), error.to_string()));
-    let mut directory = Directory::new(from).map_err(look)?;
+    let mut directory = Directory::new(from).map_err(|error| unlisted(from, error))?;
     // The lock is held until the end, so that no server can start meanwhile and change the files.
-    let Some(pin) = directory.pin() else { return Err(SalvageError::InUse { path: from.to_owned() }) };
-    let names = directory.list("").map_err(look)?;
+    let pin = pinned(&directory)?;
+    match Members::find(from) {
+        Ok(Some(members)) => return salvage_members(&members, to, progress),
+        Ok(None) => {}
+        Err(OpenError::Io(source)) => return Err(refused(from, source)),
+        Err(error) => return Err(hopeless(from, error)),
+    }
+    let names = directory.list("").map_err(|error| unlisted(from, error))?;
     if !names.iter().any(|name| name == "meta" || name == "shard-0000") {
         return Err(SalvageError::NotOurs { path: from.to_owned() });
     }
     let copy = Copy::begin(from, to)?;
     let before = directory.stamps().unwrap_or_default();
     let found = read(&mut directory, progress).map_err(|error| match error {
-        OpenError::Io(source) => SalvageError::Refused { path: from.to_owned(), source },
+        OpenError::Io(source) => refused(from, source),
         error => hopeless(from, error),
     })?;
-    let failed = |source: WriteError| SalvageError::Write { path: to.to_owned(), source };
-    let target =
-        FsDisk::new(copy.path()).map_err(|error| failed(WriteError::Failed(error.to_string())))?.of_maker();
-    let report = write(found, &mut directory, target, progress).map_err(|error| match error {
-        WriteError::Read(source) => SalvageError::Refused { path: from.to_owned(), source },
-        error => failed(error),
-    })?;
+    let mut report = written(found, (&mut directory, from), (copy.path(), to), progress)?;
     progress(Progress::Checking);
-    let mut written = Directory::new(copy.path()).map_err(look)?.of_maker();
-    let checked = examine(&mut written, Depth::Records);
-    if !checked.is_in_order() {
-        return Err(SalvageError::BadCopy { path: to.to_owned(), problems: checked.problems });
-    }
+    let shard = check_written(copy.path(), "", to)?;
     // Some file systems have no locks. So the sizes and the times of change of all files are compared with those before.
     let after = directory.stamps().unwrap_or_default();
     if let Some(file) = changed(&before, &after) {
         return Err(SalvageError::Changed { path: from.to_owned(), file });
+    }
+    if let Some(shard) = shard.filter(|shard| shard.count() > 1) {
+        report.notes.push(format!(
+            "this is {shard} alone, and no server opens it alone: put it in the place of the folder {} of the data directory",
+            directory_of("", shard).display()
+        ));
     }
     copy.finish()?;
     drop(pin);
     Ok(report)
 }
 
-/// Returns a file that was changed, added or removed between the two lists; `None` if there is no such file.
-fn changed<V: PartialEq>(before: &BTreeMap<String, V>, after: &BTreeMap<String, V>) -> Option<String> {
-    let differs = |(name, stamp): &(&String, &V)| before.get(*name) != Some(*stamp);
-    let gone = before.keys().find(|name| !after.contains_key(*name));
-    after.iter().find(differs).map(|(name, _)| name).or(gone).cloned()
-}
-
-fn hopeless(path: &Path, source: impl std::error::Error + Send + Sync + 'static) -> SalvageError {
-    SalvageError::Hopeless { path: path.to_owned(), source: Box::new(source) }
-}
-
 #[cfg(test)]
 mod tests {
+    use tickwheel_store::doctor::{Depth, examine};
+
     use super::*;
     use crate::Queue;
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use tickwheel_engine::ShardId;
-use tickwheel_store::doctor::{Depth, Directory, examine_dir};
+use tickwheel_store::doctor::{Depth, Directory, Examination, examine_dir};
 use tickwheel_store::{Disk, FsDisk, PinnedFile, Root, UNFINISHED_MARK, directory_of, shards_of};
 
 use super::checked::of_disk;
@@ -87,6 +87,31 @@ pub(super) fn check_root(backup: &Path, router: Router) -> Result<Option<Manifes
     Ok(Some(manifest))
 }
 
+/// Compares a backup with its manifest, and with those of its shards, by what an examination found in it. `None`: the directory has no
+/// manifest. With `bytes`, the checksum of each file is compared too.
+///
+/// # Errors
+/// [`BackupError::Differs`] with the first difference, or a file cannot be read.
+pub fn check_found(backup: &Path, found: &Examination, bytes: bool) -> Result<Option<Manifest>, BackupError> {
+    let router = found.shards.filter(|_| found.shard.is_none()).and_then(Router::new);
+    let Some(router) = router else {
+        let manifest = Manifest::read(backup)?;
+        manifest.as_ref().map_or(Ok(()), |manifest| manifest.check(backup, found, bytes))?;
+        return Ok(manifest);
+    };
+    let manifest = Manifest::read(backup)?;
+    if manifest.is_some() {
+        check_root(backup, router)?;
+    }
+    for member in &found.members {
+        let at = backup.join(&member.folder);
+        if let Some(manifest) = Manifest::read(&at)? {
+            manifest.check(&at, &member.found, bytes)?;
+        }
+    }
+    Ok(manifest)
+}
+
 /// Returns the files of a backup of several shards, as the manifests of the shards list them.
 fn files_of(backup: &Path, router: Router) -> Result<Vec<ManifestFile>, BackupError> {
     let mut files = vec![ManifestFile::of(backup, "", Root::FILE)?];
@@ -104,15 +129,10 @@ fn files_of(backup: &Path, router: Router) -> Result<Vec<ManifestFile>, BackupEr
 /// # Errors
 /// [`BackupError::Differs`] with the first difference, or a file cannot be read.
 pub fn check_shards(backup: &Path, bytes: bool) -> Result<Option<Manifest>, BackupError> {
-    let Some(router) = several(backup)? else { return Ok(None) };
-    let manifest = check_root(backup, router)?;
-    for shard in router.all() {
-        let at = directory_of(backup, shard);
-        if let Some(manifest) = Manifest::read(&at)? {
-            let depth = if bytes { Depth::Records } else { Depth::Opening };
-            let found = examine_dir(&at, depth).map_err(|error| of_disk(&at, error))?;
-            manifest.check(&at, &found, bytes)?;
-        }
+    if several(backup)?.is_none() {
+        return Ok(None);
     }
-    Ok(manifest)
+    let depth = if bytes { Depth::Records } else { Depth::Opening };
+    let found = examine_dir(backup, depth).map_err(|error| of_disk(backup, error))?;
+    check_found(backup, &found, bytes)
 }

@@ -84,7 +84,9 @@ impl Directory {
     /// If the directory, the folder of the shard or an entry of one of them cannot be read.
     pub fn stamps(&mut self) -> Result<BTreeMap<String, (u64, Option<SystemTime>)>, DiskError> {
         let mut stamps = BTreeMap::new();
-        for folder in ["", SHARD] {
+        // The root of several shards has no folder of a shard's data.
+        let has_data = self.list("")?.iter().any(|name| name == SHARD);
+        for folder in ["", SHARD].into_iter().take(1 + usize::from(has_data)) {
             for name in self.list(folder)? {
                 let name = if folder.is_empty() { name } else { format!("{folder}/{name}") };
                 let found = fs::symlink_metadata(self.root.join(&name));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tickwheel_engine::{QueueName, TargetRecord, Timestamp};
+use tickwheel_engine::{QueueName, ShardId, TargetRecord, Timestamp};
 
 use super::problem::Problem;
 use crate::options::ClockMode;
@@ -26,11 +26,18 @@ pub enum Depth {
 pub struct Examination {
     /// Whether the examined place is a data directory, damaged or not.
     pub is_ours: bool,
-    /// Whether a running process owns the directory. Then the numbers may be changing, and the last frame of the log may be incomplete
+    /// Whether a running process owns the directory, or a member of it. Then the numbers may be changing, and the last frame of the log may be incomplete
     /// because the process is writing it.
     pub in_use: bool,
     /// The format of the directory.
     pub format: Option<u32>,
+    /// How many shards the data set has that the directory belongs to.
+    pub shards: Option<u32>,
+    /// The shard that the directory has. `None` for the root of several shards.
+    pub shard: Option<ShardId>,
+    /// The findings in the directories of the shards below this root, in the order of their folders. Empty for a directory of one shard. The
+    /// other members of a root count its members together, and name their files with the folder (`0001/meta`). It has no checkpoint.
+    pub members: Vec<Member>,
     /// The clock that the tasks of the directory use.
     pub clock: Option<ClockMode>,
     /// The latest wall clock in the records; `None` if there are no records, or if it cannot be found out.
@@ -69,6 +76,16 @@ pub struct Examination {
     pub checked_bytes: Option<u64>,
     /// Every problem, in the order in which the examination found it.
     pub problems: Vec<Problem>,
+}
+
+/// The directory of a shard below a root.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Member {
+    /// The name of the folder below the root.
+    pub folder: String,
+    /// The findings in the folder. Their files have no folder in front.
+    pub found: Examination,
 }
 
 /// The checkpoint that an opening starts from.

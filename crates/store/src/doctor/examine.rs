@@ -27,15 +27,11 @@ pub const BACKUP_MANIFEST: &str = "backup.json";
 /// How many times a directory in use is examined at most. A problem is reported only if every one of these examinations finds it.
 const LOOKS: usize = 3;
 
-/// Examines a directory of the file system. If a running process owns the directory and a problem is found, the directory is examined
-/// again, a few times at most. A file that is being written looks different each time, but damage stays the same.
-///
-/// # Errors
-/// If the directory does not exist, is no directory, or may not be looked at. Everything else that is wrong is a problem in the
-/// examination.
-pub fn examine_dir(path: impl AsRef<Path>, depth: Depth) -> Result<Examination, DiskError> {
+/// Examines a directory of one shard of the file system. If a running process owns the directory and a problem is found, the directory is
+/// examined again, a few times at most. A file that is being written looks different each time, but damage stays the same.
+pub(super) fn examine_one(path: &Path, depth: Depth) -> Result<Examination, DiskError> {
     let look = || -> Result<Examination, DiskError> {
-        let mut directory = Directory::new(path.as_ref())?;
+        let mut directory = Directory::new(path)?;
         let before = directory.is_in_use();
         let mut found = examine(&mut directory, depth);
         found.in_use = before || directory.is_in_use();
@@ -89,6 +85,8 @@ fn begin<D: Disk>(disk: &mut D, depth: Depth, found: &mut Examination) -> Result
     // The secret in `meta` is part of all other checksums. Without the secret, none of the other files can be checked.
     let Some(meta) = meta::find(disk)? else { return Ok(()) };
     found.format = Some(meta.format);
+    found.shard = Some(meta.shard);
+    found.shards = Some(meta.shard.count());
     found.clock = Some(meta.clock);
     go_on(disk, depth, meta, &shard, found);
     Ok(())

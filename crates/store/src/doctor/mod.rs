@@ -4,12 +4,16 @@ mod checkpoints;
 mod directory;
 mod examination;
 mod examine;
+mod examine_dir;
 mod logs;
+mod members;
 mod problem;
 mod records;
 mod segments;
 
 pub use directory::{Directory, DirectoryPin};
-pub use examination::{CheckpointFile, Depth, Examination, LogFile, Needed, SegmentFile, Span};
-pub use examine::{BACKUP_MANIFEST, examine, examine_dir};
+pub use examination::{CheckpointFile, Depth, Examination, LogFile, Member, Needed, SegmentFile, Span};
+pub use examine::{BACKUP_MANIFEST, examine};
+pub use examine_dir::examine_dir;
+pub use members::root_above;
 pub use problem::Problem;

@@ -22,6 +22,13 @@ pub struct Problem {
 /// The advice for data that was synced, and is damaged or missing now.
 const RESTORE: &str = "restore the data directory from a copy, or save what can be read of it with `tickwheel salvage`; keep this one as it is \
                        until then";
+/// The advice for a folder that has a shard of this data set in the wrong place.
+const NAME_AGAIN: &str = "stop the server, and give each folder the number of its shard as its name again (`mv`); `tickwheel doctor FOLDER` tells which shard a folder has";
+/// The advice for a folder that has no place in the data set.
+const TAKE_AWAY: &str =
+    "move the folder out of the directory; delete it when you know that nothing in it is needed";
+/// The advice for a place that is no data directory.
+const GIVE_ONE: &str = "give a data directory, such as that of `serve --data`, or a backup of one";
 const NEWER: &str = "use the version that wrote it, or a later one";
 const OLDER: &str = "work it off with the version that wrote it, or begin with an empty directory";
 const DISK: &str = "look at the disk and at who may read the directory, then try again";
@@ -30,6 +37,11 @@ impl Problem {
     /// Returns a problem of synced data that is damaged or missing.
     pub(super) fn damage(file: impl Into<String>, offset: u64, what: impl Into<String>) -> Self {
         Self { file: file.into(), offset: Some(offset), what: what.into(), to_do: RESTORE }
+    }
+
+    /// Returns a problem of the directory of a shard as a whole, whose data is missing.
+    pub(super) fn of_shard(folder: impl Into<String>, what: impl Into<String>) -> Self {
+        Self { file: folder.into(), offset: None, what: what.into(), to_do: RESTORE }
     }
 
     /// Whether the advice is to restore the data directory, because synced data is damaged or missing. `false` for a missing `meta`, which
@@ -45,11 +57,35 @@ impl Problem {
         Self { file: file.into(), offset: Some(offset), what: what.into(), to_do }
     }
 
+    /// Returns the problem of a folder of a shard that has the place of another one.
+    pub(super) fn moved(folder: &str, what: impl Into<String>) -> Self {
+        Self { file: folder.to_owned(), offset: None, what: what.into(), to_do: NAME_AGAIN }
+    }
+
+    /// Returns the problem of a folder that belongs to no shard of the data set.
+    pub(super) fn left_over(folder: &str, what: impl Into<String>) -> Self {
+        Self { file: folder.to_owned(), offset: None, what: what.into(), to_do: TAKE_AWAY }
+    }
+
+    /// Returns the problem as one of a directory below: the file gets the folder in front.
+    pub(super) fn below(self, folder: &str) -> Self {
+        Self { file: below(folder, &self.file), ..self }
+    }
+
     /// Returns the problem of a place that is no data directory.
     pub(super) fn no_directory(what: &str) -> Self {
-        let to_do = "give a data directory, such as that of `serve --data`, or a backup of one";
-        Self { file: String::new(), offset: None, what: what.to_owned(), to_do }
+        Self { file: String::new(), offset: None, what: what.to_owned(), to_do: GIVE_ONE }
     }
+
+    /// Whether the place is no data directory.
+    pub(super) fn is_no_directory(&self) -> bool {
+        self.to_do == GIVE_ONE
+    }
+}
+
+/// Returns the name of a file of a folder; the folder itself for an empty name.
+pub(super) fn below(folder: &str, file: &str) -> String {
+    if file.is_empty() { folder.to_owned() } else { format!("{folder}/{file}") }
 }
 
 impl From<OpenError> for Problem {

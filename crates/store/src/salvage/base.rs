@@ -2,12 +2,12 @@
 
 use super::found::Reading;
 use super::logs::{Floor, LogFile, Ordered, order};
-use super::mend::read_mended;
 use super::report::{Loss, Unit};
 use super::source::Source;
 use crate::checkpoint::{ALL_BLOCKS, ENDED_TASKS, Hole, Pieces, Start, read_pieces, read_start};
 use crate::disk::Disk;
 use crate::layout::{HEADER_BYTES, Listing, checkpoint_file};
+use crate::mend::read_mended;
 use crate::newest::Newest;
 
 /// The checkpoint that a salvage starts from, as far as it can be read.

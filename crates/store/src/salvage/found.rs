@@ -10,7 +10,7 @@ use super::rules::RuleTraces;
 use super::segments::Suspect;
 use crate::checksum::Seeds;
 use crate::codec::{Names, Op};
-use crate::history::Histories;
+use crate::history::{Histories, HistoryLimits};
 use crate::index::Naming;
 use crate::meta::Meta;
 use crate::rules::Rules;
@@ -42,6 +42,25 @@ pub struct Found {
     /// Whether an unknown number of frames may be missing. Then earlier owners may have used change numbers and epochs that no record
     /// shows.
     pub(super) log_is_torn: bool,
+}
+
+impl Found {
+    /// Returns the findings before anything is read.
+    pub(super) fn nothing(meta: Meta) -> Self {
+        Self {
+            files: Vec::new(),
+            index: Index::new(Naming::new(meta.secret)),
+            rules: Rules::default(),
+            histories: Histories::new(meta.secret, HistoryLimits::last(usize::MAX)),
+            state: EngineState::default(),
+            epoch: Epoch(0),
+            seq: Seq::ZERO,
+            wall: Timestamp::EPOCH,
+            report: Report::default(),
+            log_is_torn: false,
+            meta,
+        }
+    }
 }
 
 /// A file with records.

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::mend::read_mended;
 use super::source::Source;
 use crate::checksum::Seeds;
 use crate::disk::Disk;
@@ -10,6 +9,7 @@ use crate::layout::{le_u32, log_file};
 use crate::log::{
     END_MARK_BYTES, FRAMES_AT, FrameHead, HEAD_BYTES, LogHeader, LogUse, frame_bytes, frames, read_log_header,
 };
+use crate::mend::read_mended;
 use crate::newest::{self, Newest};
 
 /// A log file as it was found.

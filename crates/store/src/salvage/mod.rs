@@ -10,7 +10,7 @@ mod index;
 mod keys;
 mod logs;
 mod losses;
-mod mend;
+mod lost_shard;
 mod names;
 mod read;
 mod report;
@@ -20,7 +20,8 @@ mod source;
 mod write;
 
 pub use found::{Found, Progress};
-pub use read::read;
+pub use lost_shard::Reached;
+pub use read::{read, read_member};
 pub use report::{
     Fate, Loss, LostRule, LostTask, MayHoldEnded, ReadReport, Report, RuleFate, Superseded, Unit,
     WrittenReport,

@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use tickwheel_engine::{EngineState, Epoch, Seq, ShardId, Task, Timestamp};
+use tickwheel_engine::{Seq, ShardId, Task};
 
 use super::base::{Base, floor_of};
 use super::fetch::op_sum;
 use super::found::{Found, Progress, Reading, Said};
-use super::index::{Index, Spot};
+use super::index::Spot;
 use super::logs::{FrameAt, LogFile, Ordered, order};
-use super::mend::{Mended, read_mended};
-use super::report::{Loss, ReadReport, Report, Unit};
+use super::report::{Loss, ReadReport, Unit};
 use super::rules::RuleTraces;
 use super::segments::{Outcome, Wanted, read_segment};
 use super::source::Source;
@@ -19,16 +18,15 @@ use crate::checksum::{Seeds, Use};
 use crate::codec::{Names, Op, split_ops};
 use crate::disk::Disk;
 use crate::error::OpenError;
-use crate::history::{Histories, HistoryLimits};
 use crate::index::Naming;
 use crate::layout::{
     HEADER_BYTES, Kind, Listing, META, SHARD, UNFINISHED_MARK, kind_of, le_u64, newest_file, segment_file,
 };
 use crate::log::{FrameHead, HEAD_BYTES, read_frame, read_log_header};
+use crate::mend::{Mended, read_mended};
 use crate::meta::{CLOCK_AT, FORMAT, FORMAT_OLDEST, Meta, SECRET_AT, SHARD_AT, SHARDS_AT, shard_of};
 use crate::newest::{self, Newest};
 use crate::options::ClockMode;
-use crate::rules::Rules;
 use crate::segment::read_segment_header;
 
 /// Reads the damaged data directory behind `disk`. Nothing in the directory is changed.
@@ -37,25 +35,27 @@ use crate::segment::read_segment_header;
 /// The directory cannot be read at all: `meta` is missing, too damaged, of another version or of another directory; the folder of the shard
 /// is missing; the directory was never finished; or the system refuses to list a folder or to open a file.
 pub fn read<D: Disk>(disk: &mut D, progress: &mut dyn FnMut(Progress)) -> Result<Found, OpenError> {
+    read_member(disk, None, progress)
+}
+
+/// Works as [`read`], for the directory of this shard below a root. The directory is taken for that of the shard, also if the numbers in its
+/// `meta` are damaged.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_member<D: Disk>(
+    disk: &mut D,
+    shard: Option<ShardId>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Found, OpenError> {
     let mut source = Source::new(disk);
     let meta = read_meta(&mut source);
     source.check_refusal()?;
     let Read { meta, mended, note } = meta?;
+    let meta = Meta { shard: shard.unwrap_or(meta.shard), ..meta };
     let (listing, report) = list(&mut source)?;
     source.check_refusal()?;
-    let found = Found {
-        files: Vec::new(),
-        index: Index::new(Naming::new(meta.secret)),
-        rules: Rules::default(),
-        histories: Histories::new(meta.secret, HistoryLimits::last(usize::MAX)),
-        state: EngineState::default(),
-        epoch: Epoch(0),
-        seq: Seq::ZERO,
-        wall: Timestamp::EPOCH,
-        report: Report::default(),
-        log_is_torn: false,
-        meta,
-    };
+    let found = Found::nothing(meta);
     let mut reading = Reading {
         seeds: Seeds::new(found.meta.secret),
         naming: Naming::new(found.meta.secret),

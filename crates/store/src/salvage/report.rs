@@ -11,6 +11,8 @@ pub(super) const NAMED_MAX: usize = 10_000;
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct Report {
+    /// How many shards the new directory has.
+    pub shards: u32,
     /// How much of the damaged directory was read, and which parts could not be read.
     pub read: ReadReport,
     /// How many tasks, rules and ended tasks the new directory has.
@@ -53,7 +55,7 @@ pub struct ReadReport {
     pub frames: u64,
     /// How many records were read, in the frames, in segments and in the checkpoint.
     pub records: u64,
-    /// The checkpoint that the log was read on top of; `None`: there is none, or the log alone replaces it.
+    /// The checkpoint that the log was read on top of; `None`: there is none, or the log alone replaces it, or there are several shards.
     pub checkpoint: Option<String>,
     /// Files with one damaged byte that was found and put right while reading, with the offset of that byte. The files themselves stay as
     /// they are.
@@ -176,6 +178,8 @@ pub enum Unit {
     Block,
     /// A whole checkpoint.
     Checkpoint,
+    /// The whole directory of a shard.
+    Shard,
 }
 
 impl Unit {
@@ -191,6 +195,7 @@ impl Unit {
             Self::Tombstones => "tombstones",
             Self::Block => "block",
             Self::Checkpoint => "checkpoint",
+            Self::Shard => "shard",
         }
     }
 }
@@ -270,6 +275,37 @@ impl Report {
             Some(0) => MayHoldEnded::No,
             Some(most) => MayHoldEnded::AtMost(most),
         }
+    }
+
+    /// Adds the report of a member of a root. The files of the member get its folder in front.
+    pub fn add_member(&mut self, folder: &str, member: Self) {
+        let below = |file: String| format!("{folder}/{file}");
+        let ReadReport { files, bytes, frames, records, checkpoint: _, mended, unreadable } = member.read;
+        self.shards += 1;
+        self.read.files += files;
+        self.read.bytes += bytes;
+        self.read.frames += frames;
+        self.read.records += records;
+        self.read.mended.extend(mended.into_iter().map(|(file, at)| (below(file), at)));
+        self.read.unreadable.extend(unreadable.into_iter().map(|(file, from, to)| (below(file), from, to)));
+        let WrittenReport { queues, settings, schedules, jobs, ended } = member.written;
+        for (queue, more) in queues {
+            let sum = self.written.queues.entry(queue).or_default();
+            (sum.live, sum.dead) = (sum.live + more.live, sum.dead + more.dead);
+        }
+        self.written.settings += settings;
+        self.written.schedules += schedules;
+        self.written.jobs += jobs;
+        self.written.ended += ended;
+        let losses = member.losses.into_iter();
+        self.losses.extend(losses.map(|loss| match loss.unit {
+            Unit::Shard => loss,
+            _ => Loss { file: below(loss.file), ..loss },
+        }));
+        self.notes.extend(member.notes.into_iter().map(|note| format!("{folder}: {note}")));
+        self.superseded += member.superseded;
+        let room = NAMED_MAX.saturating_sub(self.superseded_tasks.len());
+        self.superseded_tasks.extend(member.superseded_tasks.into_iter().take(room));
     }
 
     /// Counts a task that is left out, and names it if fewer than 10,000 are named.

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use tickwheel_engine::{QueueName, Task};
 
-use super::mend::{Mended, read_mended};
 use super::report::{Loss, Unit};
 use super::source::Source;
 use crate::checksum::crc;
@@ -12,6 +11,7 @@ use crate::codec::{Names, Op, split_ops};
 use crate::disk::Disk;
 use crate::index::KeyHash;
 use crate::layout::HEADER_BYTES;
+use crate::mend::{Mended, read_mended};
 use crate::segment::{
     BadRecord, Footer, RECORD_HEAD_BYTES, Section, SectionKind, TAIL_BYTES, Tail, read_record,
     read_tombstones, record_bytes,

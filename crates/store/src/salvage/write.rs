@@ -99,10 +99,10 @@ pub fn write_as<D: Disk, T: Disk>(
     };
     let store = DiskStore::open(target, InlineIo::new(), options)?;
     let mut writer = Writer::begin(store, &found)?;
-    let Found { files, index, histories, mut state, mut report, .. } = found;
+    let Found { files, index, histories, mut state, mut report, meta, .. } = found;
     if !report.is_whole() {
-        // Owners may have given out ids that no record shows.
-        state.pass_ids(index.id_max, NUMBERS_PASSED);
+        // Owners may have given out ids that no record shows. Each id of a shard is as far from the next one as there are shards.
+        state.pass_ids(index.id_max, NUMBERS_PASSED * u64::from(meta.shard.count()));
     }
     writer.commit(Batch { rules, state: Some(state), ..Batch::default() })?;
     for ended in histories.after(None) {
@@ -141,6 +141,7 @@ pub fn write_as<D: Disk, T: Disk>(
         report.notes.extend(source.first_failure());
     }
     report.read.join_unreadable(source.into_unreadable());
+    report.shards = 1;
     Ok(report)
 }
 

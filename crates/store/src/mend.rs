@@ -4,16 +4,16 @@ use crate::layout::HEADER_BYTES;
 
 /// The value that `read` takes from 64 bytes, either unchanged or with one byte changed.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(super) struct Mended<T> {
-    pub(super) value: T,
+pub(crate) struct Mended<T> {
+    pub(crate) value: T,
     /// The offset of the damaged byte: the bytes check out if this byte is changed, and with no other change of one byte. `None`: the bytes
     /// check out unchanged.
-    pub(super) at: Option<u64>,
+    pub(crate) at: Option<u64>,
 }
 
 /// Reads 64 bytes under one CRC-32C. If they do not check out, each of the 16,320 ways to change one byte is tried; `None` unless exactly
 /// one of them checks out. Bytes with more damage pass by chance once in 260,000 times. Even then `read` must accept the value.
-pub(super) fn read_mended<T>(
+pub(crate) fn read_mended<T>(
     bytes: &[u8],
     read: impl Fn(&[u8; HEADER_BYTES]) -> Option<T>,
 ) -> Option<Mended<T>> {

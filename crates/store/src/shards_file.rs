@@ -1,0 +1,93 @@
+//! The file `shards`, which makes a directory the root of several shards.
+
+use tickwheel_engine::SHARDS_MAX;
+
+use crate::disk::{Disk, DiskError};
+use crate::error::OpenError;
+use crate::layout::{HEADER_BYTES, SHARDS, UNFINISHED_MARK, header, read_own, unfinished};
+use crate::options::ClockMode;
+
+const MAGIC: [u8; 8] = *b"TICKSHDS";
+const FORMAT: u32 = 1;
+const SEED: u32 = 0;
+
+/// The content of the file `shards`.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Content {
+    pub(crate) shards: u32,
+    pub(crate) clock: ClockMode,
+    /// 16 random bytes, from which the identity of the data is made.
+    pub(crate) secret: [u8; 16],
+    /// Whether the directories of all shards were made. From then on, one that is missing is damage.
+    pub(crate) is_made: bool,
+}
+
+/// Returns the secret of the root at this path, for the identity of its data; `None` if the path is not the root of several shards.
+pub(crate) fn secret_of<D: Disk>(disk: &mut D) -> Result<Option<[u8; 16]>, OpenError> {
+    Ok(read(disk)?.map(|content| content.secret))
+}
+
+/// Reads the file `shards`; `None` if there is none.
+///
+/// # Errors
+/// The directory is unfinished; or the file is damaged, of a later version, or cannot be read.
+pub(crate) fn read<D: Disk>(disk: &mut D) -> Result<Option<Content>, OpenError> {
+    let names = disk.list("")?;
+    let has = |wanted: &str| names.iter().any(|name| name == wanted);
+    if !has(SHARDS) {
+        return Ok(None);
+    }
+    if has(UNFINISHED_MARK) {
+        return Err(OpenError::Unfinished);
+    }
+    let mut bytes = [0; HEADER_BYTES + 1];
+    let count = disk.read(SHARDS, 0, &mut bytes)?;
+    disk.close(SHARDS);
+    content_of(&bytes[..count]).map(Some)
+}
+
+/// Decodes the bytes of the file `shards`.
+///
+/// # Errors
+/// The bytes are damaged, or a later version wrote them.
+pub(crate) fn content_of(bytes: &[u8]) -> Result<Content, OpenError> {
+    let own = read_own(bytes, MAGIC, FORMAT, SEED)
+        .map_err(|found| OpenError::newer(SHARDS, found, FORMAT))?
+        .ok_or_else(|| OpenError::corrupt(SHARDS, 0, "its checksum does not match"))?;
+    let [shards, clock, low, high, is_made, _] = own;
+    let shards = u32::try_from(shards).ok().filter(|shards| (2..=SHARDS_MAX).contains(shards));
+    let shards = shards.ok_or_else(|| {
+        OpenError::corrupt(SHARDS, 16, format!("it has no number of shards from 2 to {SHARDS_MAX}"))
+    })?;
+    let clock = match clock {
+        0 => ClockMode::Real,
+        1 => ClockMode::Virtual,
+        other => {
+            return Err(OpenError::corrupt(SHARDS, 24, format!("it has clock {other}; there are 0 and 1")));
+        }
+    };
+    let mut secret = [0; 16];
+    secret[..8].copy_from_slice(&low.to_le_bytes());
+    secret[8..].copy_from_slice(&high.to_le_bytes());
+    Ok(Content { shards, clock, secret, is_made: is_made == 1 })
+}
+
+/// Writes the file `shards`, in the place of the earlier one if there is one. The file is durable when the call returns.
+pub(crate) fn write<D: Disk>(disk: &mut D, content: Content) -> Result<(), DiskError> {
+    let Content { shards, clock, secret, is_made } = content;
+    let clock = match clock {
+        ClockMode::Real => 0,
+        ClockMode::Virtual => 1,
+    };
+    let [low, high] = [0, 8].map(|at| crate::layout::le_u64(&secret, at));
+    let bytes = header(MAGIC, FORMAT, SEED, [shards.into(), clock, low, high, is_made.into(), 0]);
+    let written_as = unfinished(SHARDS);
+    if disk.list("")?.iter().any(|name| **name == *written_as) {
+        disk.remove(&written_as)?;
+    }
+    disk.create(&written_as)?;
+    disk.write_at(&written_as, 0, &bytes)?;
+    disk.sync_data(&written_as)?;
+    disk.rename(&written_as, SHARDS)?;
+    disk.sync_dir("")
+}
