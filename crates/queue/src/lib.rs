@@ -1,6 +1,6 @@
 //! A durable delay queue inside your process: put tasks under keys, keep them through crashes, lease them when they are due, ack them.
 //!
-//! [`Queue`] is the entry point. A queue has one [`Shard`] or more, driven by threads of its own: the engine of `tickwheel-engine` over a store of
+//! [`Queue`] is the entry point. A queue has one [`Shard`] or more, which threads of its own drive. A shard is the engine of `tickwheel-engine` over a store of
 //! `tickwheel-store`. With this crate alone, a program can do everything with tasks that the Tickwheel server can do.
 //!
 //! A program that is its own driver, such as a simulator, uses [`Shard`] directly, and supplies the time and the inputs.

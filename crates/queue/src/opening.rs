@@ -65,7 +65,7 @@ impl Options {
     /// Opens a queue without a directory. Its tasks are in memory only, and are gone when the queue is closed.
     ///
     /// # Errors
-    /// [`OpenError::Random`], [`OpenError::Thread`].
+    /// [`OpenError::Random`], [`OpenError::Thread`], [`OpenError::Shards`].
     pub fn open_memory(self) -> Result<Queue, OpenError> {
         // The identity has random bytes of its own, so that it tells nothing about the secret that signs lease tokens.
         let shards = self.check_shards()?;
@@ -129,14 +129,23 @@ impl Options {
         let instance = groups[0].instance();
         let time = Arc::new(Mutex::new(time));
         let slow_commit = self.slow_commit.unwrap_or(SLOW_COMMIT_DEFAULT);
-        let threads = groups
-            .into_iter()
-            .map(|group| group.run(&time, || Watch::new(self.listener.clone(), slow_commit)))
-            .collect::<Result<_, _>>()
-            .map_err(OpenError::Thread)?;
+        let shards = Shards::new(router, handles);
+        let mut threads = Vec::with_capacity(groups.len());
+        for group in groups {
+            match group.run(&time, || Watch::new(self.listener.clone(), slow_commit)) {
+                Ok(thread) => threads.push(thread),
+                Err(error) => {
+                    shards.stop();
+                    for thread in threads {
+                        let _ended = JoinHandle::join(thread);
+                    }
+                    return Err(OpenError::Thread(error));
+                }
+            }
+        }
         let Found { identity, recovery } = found;
         let opened = Opened { identity: identity.into(), recovery, instance, took: begun.elapsed() };
-        Ok(Queue::new(Shards::new(router, handles), time, threads, opened))
+        Ok(Queue::new(shards, time, threads, opened))
     }
 
     /// Returns the router for the number of shards that was asked for, or for one shard.

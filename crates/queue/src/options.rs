@@ -139,7 +139,8 @@ impl Options {
     ///
     /// If the tasks need more memory, only tasks that are due within a shorter time than the horizon are kept in memory. For a ready task
     /// behind the first of its queue, only 64 bytes are kept in memory, and its record is read before the task is leased. No task is late
-    /// or refused for this reason. The limit does not count leased tasks, changes on their way to the disk, and the 64 bytes of each task
+    /// or refused for this reason. Several shards
+    /// share the memory, but each has 1 MiB at least. The limit does not count leased tasks, changes on their way to the disk, and the 64 bytes of each task
     /// that is ready or due within 2 s.
     #[must_use]
     pub fn near_bytes_max(mut self, bytes: u64) -> Self {

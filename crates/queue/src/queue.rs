@@ -223,7 +223,7 @@ impl Queue {
         self.handle.shards.of_queue(&extend.queue).call(extend)
     }
 
-    /// Returns one page of the leases that run now, in the order in which they began.
+    /// Returns one page of the leases that run now, in the order in which they began. With several shards, one shard follows the other.
     ///
     /// ```
     /// use tickwheel_queue::{Key, Lease, ListLeases, Put, Queue, QueueName};
@@ -249,13 +249,15 @@ impl Queue {
     }
 
     /// Returns one page of the tasks of all queues in one order of time. The instant of a live task is its due time. The instant of a dead
-    /// task is the time at which the task is forgotten. An export of a store uses this call.
+    /// task is the time at which the task is forgotten. With several shards, one shard follows the other. An export of a store uses this call.
     pub fn all_tasks(&self, list: ListAllTasks) -> Pending<TaskPage, Unavailable> {
         self.handle.shards.in_turn(list)
     }
 
     /// Adds tasks from another store, each with the due time, attempts and other properties that it had in that store. The ids are kept if
-    /// [`ImportTasks::ids_below`] allows it. The order of the tasks is kept. Stops at the first task that is refused.
+    /// [`ImportTasks::ids_below`] allows it. The order of the tasks is kept. Stops at the first task that is refused. With several shards and
+    /// without [`Existing::Refuse`](crate::Existing::Refuse), tasks of other shards may be imported although they are behind the refused one;
+    /// another import of them changes nothing.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -467,7 +469,7 @@ impl Queue {
         self.handle.shards.of_jobs().call(ListJobs)
     }
 
-    /// Returns the figures of the whole shard, and one page of its queues. The counts are as exact as possible, also
+    /// Returns the figures of all shards together, and one page of the queues. The counts are as exact as possible, also
     /// after the store has failed.
     pub fn stats(&self, list: ListQueues) -> Pending<Box<Stats>, Unavailable> {
         let max = list.max.clamp(1, QUEUES_PAGE_MAX);

@@ -30,6 +30,11 @@ impl Rounds {
         }
     }
 
+    /// Whether the caller does not wait any more.
+    pub(crate) fn is_over(&self) -> bool {
+        self.waits.lock().expect("no thread panics while it holds the waits").is_over
+    }
+
     /// Ends the waits that are under way, and those that begin later.
     pub(crate) fn end(&self) {
         let mut waits = self.waits.lock().expect("no thread panics while it holds the waits");

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use tickwheel_queue::{
-    Ack, Act, Acted, Body, ById, Cancel, ChangeQueue, Extra, Forecast, Get, Grid, ImportTask, ImportTasks,
-    Key, Lease, Leased, ListAllSchedules, ListAllTasks, ListLeases, ListQueues, Nack, OnLease, Put,
-    PutSchedule, Queue, QueueChange, QueueName, QueueSettings, Schedule, ScheduleName, State, TargetRecord,
-    Timestamp, TokenAnswer,
+    Ack, Act, Acted, Body, ById, Cancel, ChangeQueue, Extra, Forecast, Get, Grid, ImportOutcome, ImportTask,
+    ImportTasks, Key, Lease, Leased, ListAllSchedules, ListAllTasks, ListLeases, ListQueues, Nack, OnLease,
+    Put, PutSchedule, Queue, QueueChange, QueueName, QueueSettings, Schedule, ScheduleName, State,
+    TargetRecord, Timestamp, TokenAnswer,
 };
 use tickwheel_queue::{Cadence, Existing, ImportError};
 
@@ -308,9 +308,27 @@ fn an_import_goes_to_all_shards_and_ends_before_the_first_task_that_is_refused()
     assert_eq!((imported.outcomes.len(), imported.refused), (16, None));
     let mut tasks: Vec<_> = names().iter().map(|name| task(name, "other")).collect();
     tasks[5] = task(&names()[5], "k");
-    let imported = queue.import(import(tasks, Existing::Refuse)).wait().expect("imported");
+    let imported = queue.import(import(tasks.clone(), Existing::Refuse)).wait().expect("imported");
     assert_eq!(imported.outcomes.len(), 5, "the tasks before the refused one");
     assert!(matches!(imported.refused, Some(ImportError::Live { .. })), "{:?}", imported.refused);
+    for (n, name) in names().iter().enumerate() {
+        let is_there = queue.get(Get::new(name, key("other"))).wait().is_ok();
+        assert_eq!(is_there, n < 5, "none behind the refused one: {name}");
+    }
+    let imported = queue.import(import(tasks, Existing::Skip)).wait().expect("imported");
+    let added = |outcome: &&ImportOutcome| matches!(outcome, ImportOutcome::Added { .. });
+    assert_eq!(imported.outcomes.iter().filter(added).count(), 10);
+    // All shards keep the ids below the bound free, also those that get no task at first.
+    let young = self::queue(4);
+    let with_id = |id: u64, name: &QueueName| ImportTask { id, ..task(name, "k") };
+    let (a, b) = two_queues(&young);
+    let id_of = |name: &QueueName| u64::from(young.shard_of(name).number()) + 40;
+    let first = ImportTasks { ids_below: Some(100), ..import(vec![with_id(id_of(&a), &a)], Existing::Skip) };
+    let kept = [ImportOutcome::Added { kept_id: true }];
+    assert_eq!(young.import(first).wait().expect("imported").outcomes, kept);
+    young.put(Put::new(&b, key("other"))).wait().expect("put");
+    let second = ImportTasks { ids_below: Some(100), ..import(vec![with_id(id_of(&b), &b)], Existing::Skip) };
+    assert_eq!(young.import(second).wait().expect("imported").outcomes, kept);
     let nothing = queue.import(import(Vec::new(), Existing::Refuse)).wait().expect("imported");
     assert_eq!((nothing.outcomes.len(), nothing.refused), (0, None));
 }
@@ -352,10 +370,14 @@ fn shards_on_several_threads_serve_many_callers() {
                     let leased = queue.lease(Lease::of(names()).max(32), LONG).wait().expect("leased");
                     assert!(!leased.is_empty(), "a wait of a minute ended");
                     let mut by_queue: BTreeMap<QueueName, Vec<_>> = BTreeMap::new();
+                    let ends = leased.iter().filter(|leased| leased.key.as_str().starts_with("end"));
+                    let mut ends: Vec<_> = ends.map(|leased| leased.token).collect();
+                    if ends.pop().is_some() {
+                        // An end is for one worker.
+                        queue.give_back(ends);
+                        return;
+                    }
                     for leased in &leased {
-                        if leased.key.as_str().starts_with("end") {
-                            return;
-                        }
                         by_queue.entry(leased.queue.clone()).or_default().push(leased.token);
                     }
                     for (name, tokens) in by_queue {

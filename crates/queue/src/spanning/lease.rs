@@ -5,7 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tickwheel_engine::{Lease, Leased, Unavailable};
 
@@ -14,6 +14,9 @@ use crate::message::{Mailbox, Message};
 use crate::pending::Pending;
 use crate::rounds::Rounds;
 
+/// While a shard is unavailable, the shards of a lease call are asked again after this time.
+const ASK_AGAIN: Duration = Duration::from_secs(1);
+
 /// Leases tasks of queues of several shards: `calls` has a call for each shard. The order of the tasks is the common order of all queues,
 /// as far as the tasks were ready when the call was made.
 ///
@@ -21,13 +24,15 @@ use crate::rounds::Rounds;
 /// back, as if they had not been delivered. If no task is ready, all shards are asked to wait, and the first one that has a task ends the
 /// waits of the others.
 ///
-/// A shard that is unavailable holds the other ones up only if no task is ready: then its error is the answer, but not before the wait is
-/// over.
+/// A shard that is unavailable does not hold the other ones up. As long as there is one, the others wait at most [`ASK_AGAIN`], and then all
+/// are asked again. The error is the answer if no task was ready until the wait was over, or if all shards are unavailable.
 pub(crate) fn lease(
     calls: Vec<(Caller, Lease)>,
     wait: Duration,
     max: usize,
 ) -> Pending<Vec<Leased>, Unavailable> {
+    // A wait whose end is beyond the range of the clock has no end.
+    let until = Instant::now().checked_add(wait);
     let first: Vec<Asked> =
         calls.iter().map(|(caller, call)| Asked::new(caller, call, Duration::ZERO)).collect();
     let rounds = Arc::new(Rounds::default());
@@ -37,22 +42,29 @@ pub(crate) fn lease(
         for asked in first {
             hands.take(asked.await);
         }
-        if hands.is_empty() && !wait.is_zero() {
-            hands.error = None;
-            let again = calls.iter().map(|(caller, call)| {
+        while hands.is_empty() && hands.errors < calls.len() && !of_call.is_over() {
+            let left = until.map_or(Duration::MAX, |until| until.saturating_duration_since(Instant::now()));
+            if left.is_zero() {
+                break;
+            }
+            let is_known = hands.errors > 0;
+            let wait = if is_known { left.min(ASK_AGAIN) } else { left };
+            hands.errors = 0;
+            let asked = calls.iter().map(|(caller, call)| {
                 let (number, pending) = caller.numbered_lease(call.clone(), wait);
                 of_call.began(caller.mailbox(), number);
                 Asked { mailbox: caller.mailbox().clone(), pending: Some(pending) }
             });
-            first_of(again.collect(), &mut hands).await;
+            first_of(asked.collect(), !is_known, &mut hands).await;
         }
         hands.best(max)
     };
     Pending::in_rounds(answer, rounds)
 }
 
-/// Waits until one of the shards has tasks, or none waits any more. The shards that still wait are asked to end their waits.
-async fn first_of(mut waiting: Vec<Asked>, hands: &mut Hands) {
+/// Waits until one of the shards has tasks, or none waits any more. `ends_by_error`: the first error of a shard ends the round, too. The
+/// shards that still wait are asked to end their waits.
+async fn first_of(mut waiting: Vec<Asked>, ends_by_error: bool, hands: &mut Hands) {
     poll_fn(|context| {
         waiting.retain_mut(|asked| match Pin::new(asked).poll(context) {
             Poll::Ready(answer) => {
@@ -61,7 +73,8 @@ async fn first_of(mut waiting: Vec<Asked>, hands: &mut Hands) {
             }
             Poll::Pending => true,
         });
-        if waiting.is_empty() || !hands.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+        let ends = waiting.is_empty() || !hands.is_empty() || ends_by_error && hands.errors > 0;
+        if ends { Poll::Ready(()) } else { Poll::Pending }
     })
     .await;
     // A part that is dropped ends its wait, and gives back what it has leased meanwhile.
@@ -98,7 +111,8 @@ impl Future for Asked {
 #[derive(Default)]
 struct Hands {
     leased: Vec<(Mailbox, Leased)>,
-    /// The error of a shard that was unavailable.
+    /// The number of shards that were unavailable in this round, and the last error.
+    errors: usize,
     error: Option<Unavailable>,
 }
 
@@ -106,7 +120,10 @@ impl Hands {
     fn take(&mut self, (mailbox, answer): (Mailbox, Result<Vec<Leased>, Unavailable>)) {
         match answer {
             Ok(leased) => self.leased.extend(leased.into_iter().map(|leased| (mailbox.clone(), leased))),
-            Err(error) => self.error = Some(error),
+            Err(error) => {
+                self.errors += 1;
+                self.error = Some(error);
+            }
         }
     }
 
@@ -117,6 +134,7 @@ impl Hands {
     /// Returns the first `max` tasks in the common order. The other ones are given back.
     fn best(mut self, max: usize) -> Result<Vec<Leased>, Unavailable> {
         if self.leased.is_empty()
+            && self.errors > 0
             && let Some(error) = self.error.take()
         {
             return Err(error);
@@ -132,7 +150,91 @@ impl Drop for Hands {
     fn drop(&mut self) {
         for (mailbox, leased) in self.leased.drain(..) {
             // The shard thread may have ended. Then a stop has written the lease down, and the task comes again when the lease ends.
-            let _ = mailbox.send(Message::Undelivered(vec![leased.token]));
+            let _gone = mailbox.send(Message::Undelivered(vec![leased.token]));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU64;
+    use std::sync::mpsc::channel;
+
+    use tickwheel_engine::{Answer, Command, Key, Put, QueueName};
+
+    use super::*;
+    use crate::Queue;
+    use crate::message::{Delivered, Post};
+
+    /// A shard that gives these answers to lease calls, one after the other, and the last one for ever. Returns the waits of the calls, too.
+    fn shard(
+        answers: Vec<Result<Vec<Leased>, Unavailable>>,
+    ) -> ((Caller, Lease), std::thread::JoinHandle<Vec<Duration>>) {
+        let (thread, inbox) = channel();
+        let mailbox = Mailbox::new(0, thread);
+        let caller = Caller::new(mailbox.clone(), Arc::new(AtomicU64::new(1)));
+        let working = std::thread::spawn(move || {
+            let mut waits = Vec::new();
+            while let Ok(Post::ToShard { message, .. }) = inbox.recv() {
+                match message {
+                    Message::Call { command, wait, reply, .. } => {
+                        assert!(matches!(*command, Command::Lease(_)));
+                        let answer = answers.get(waits.len()).or(answers.last()).expect("an answer").clone();
+                        waits.push(wait);
+                        let _gone = reply.send(Delivered::new(Answer::Lease(answer), mailbox.clone()));
+                    }
+                    Message::Stop => break,
+                    _ => {}
+                }
+            }
+            waits
+        });
+        let queue = QueueName::new("q").expect("a name");
+        ((caller, Lease::new(&queue)), working)
+    }
+
+    fn leased(key: &str) -> Vec<Leased> {
+        let queue = Queue::options().open_memory().expect("open");
+        let name = QueueName::new("q").expect("a name");
+        queue.put(Put::new(&name, Key::new(key).expect("a key"))).wait().expect("put");
+        queue.lease(Lease::new(&name), Duration::ZERO).wait().expect("leased")
+    }
+
+    /// Returns the answer of a call over two shards, and the waits that each was asked for.
+    fn answer(
+        shards: [Vec<Result<Vec<Leased>, Unavailable>>; 2],
+        wait: Duration,
+    ) -> (Result<Vec<String>, Unavailable>, [Vec<Duration>; 2]) {
+        let shards = shards.map(shard);
+        let calls: Vec<_> = shards.iter().map(|(call, _)| call.clone()).collect();
+        let answer = lease(calls, wait, 8).wait();
+        let keys = answer.map(|leased| leased.iter().map(|leased| leased.key.as_str().to_owned()).collect());
+        let waits = shards.map(|((caller, _), working)| {
+            caller.mailbox().send(Message::Stop).expect("it works still");
+            working.join().expect("no panic")
+        });
+        (keys, waits)
+    }
+
+    #[test]
+    fn a_shard_that_is_unavailable_is_asked_again_and_holds_no_other_up() {
+        let (empty, unowned) = (|| Ok(Vec::new()), || Err(Unavailable::Unowned));
+        let long = Duration::from_secs(3_600);
+        let (told, _) = answer([vec![unowned()], vec![Ok(leased("b"))]], Duration::ZERO);
+        assert_eq!(told, Ok(vec!["b".to_owned()]), "the other shard has a task");
+        let (told, _) = answer([vec![unowned()], vec![empty()]], Duration::ZERO);
+        assert_eq!(told, Err(Unavailable::Unowned), "nothing is known of one shard");
+        let (told, [waits, _]) = answer([vec![unowned()], vec![unowned()]], long);
+        assert_eq!((told, waits.len()), (Err(Unavailable::Unowned), 1), "no shard is there");
+
+        let (told, [waits, _]) =
+            answer([vec![unowned(), unowned(), unowned(), Ok(leased("a"))], vec![empty()]], long);
+        assert_eq!(told, Ok(vec!["a".to_owned()]), "it is there again");
+        assert!(waits[0].is_zero() && waits[1..].iter().all(|wait| *wait <= ASK_AGAIN), "{waits:?}");
+
+        // The shard is lost while it waits.
+        let (told, [_, waits]) = answer([vec![empty(), unowned(), Ok(leased("a"))], vec![empty()]], long);
+        assert_eq!(told, Ok(vec!["a".to_owned()]));
+        assert!(waits[1] > ASK_AGAIN && waits.last().is_some_and(|wait| *wait <= ASK_AGAIN), "{waits:?}");
     }
 }

@@ -14,10 +14,10 @@ pub(crate) trait InTurn: Call<Answer: Send, Error = Unavailable> + Clone + Send 
     fn begins_in(&self) -> u32;
 
     /// Whether the page has no entry and is the last one of its shard.
-    fn is_nothing(page: &Self::Answer) -> bool;
+    fn is_empty_end(page: &Self::Answer) -> bool;
 
     /// If this is the last page of its shard: says that the list goes on with shard `next`.
-    fn goes_on(page: &mut Self::Answer, next: u32);
+    fn continue_in(page: &mut Self::Answer, next: u32);
 }
 
 /// Returns a page of the list. A page has entries of one shard, so it may have fewer entries than were asked for, although more follow.
@@ -35,8 +35,8 @@ pub(crate) fn in_turn<L: InTurn>(shards: Vec<Caller>, list: L) -> Pending<L::Ans
             let mut found = page.await?;
             number += 1;
             let Some(caller) = shards.get(number as usize) else { return Ok(found) };
-            if !L::is_nothing(&found) {
-                L::goes_on(&mut found, number);
+            if !L::is_empty_end(&found) {
+                L::continue_in(&mut found, number);
                 return Ok(found);
             }
             page = caller.call(list.clone());
@@ -49,11 +49,11 @@ impl InTurn for ListAllTasks {
         self.after.map_or(0, |after| after.shard)
     }
 
-    fn is_nothing(page: &TaskPage) -> bool {
+    fn is_empty_end(page: &TaskPage) -> bool {
         page.tasks.is_empty() && page.next.is_none()
     }
 
-    fn goes_on(page: &mut TaskPage, next: u32) {
+    fn continue_in(page: &mut TaskPage, next: u32) {
         page.next.get_or_insert(TaskCursor { shard: next, ..TaskCursor::START });
     }
 }
@@ -63,11 +63,11 @@ impl InTurn for ListLeases {
         self.after.map_or(0, |after| after.shard)
     }
 
-    fn is_nothing(page: &LeasePage) -> bool {
+    fn is_empty_end(page: &LeasePage) -> bool {
         page.leases.is_empty() && page.next.is_none()
     }
 
-    fn goes_on(page: &mut LeasePage, next: u32) {
+    fn continue_in(page: &mut LeasePage, next: u32) {
         page.next.get_or_insert(LeaseCursor::start_of(next));
     }
 }

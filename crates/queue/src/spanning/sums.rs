@@ -50,7 +50,7 @@ pub(crate) fn targets(mut sum: Targets, other: Targets) -> Targets {
     sum
 }
 
-/// Lays two wheels over one another. The hands are those of the first wheel: the hands of the other one differ by the time between two
+/// Merges two wheels. The hands are those of the first wheel: the hands of the other one differ by the time between two
 /// turns.
 pub(crate) fn wheel(mut sum: Box<WheelView>, other: Box<WheelView>) -> Box<WheelView> {
     sum.tasks += other.tasks;
