@@ -88,6 +88,7 @@ fn setting(option: &Arg) -> Setting {
         Some(default) => quoted(&default),
         None => quoted(match option.get_id().as_str() {
             "data" => "./tickwheel-data",
+            "shards" => "4",
             "allow_host" => "tasks.example",
             "beanstalk" => "127.0.0.1:11300",
             "beanstalk_namespace" => "shop",

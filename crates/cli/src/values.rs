@@ -5,7 +5,7 @@ use tickwheel_api::{
     LEASE_TASKS_MAX, Levels, PAUSE_MS_MAX, TOKEN_CHARS, TextError, WAIT_MS_MAX, WORKER_BYTES_MAX, duration,
     time,
 };
-use tickwheel_queue::{Group, Key, QueueName, ScheduleName, Tag};
+use tickwheel_queue::{Group, Key, QueueName, Router, SHARDS_MAX, ScheduleName, Tag};
 use tickwheel_server::{JOB_BYTES_MAX, ListenAt, ListenAtError};
 
 /// The time until the task is due (ms), written as `30m`.
@@ -35,6 +35,12 @@ pub(crate) fn levels(text: &str) -> Result<Levels, String> {
 /// The largest number of things that exist at one time.
 pub(crate) fn places(text: &str) -> Result<usize, String> {
     count(text, 1_000_000)
+}
+
+/// The number of shards.
+pub(crate) fn shards(text: &str) -> Result<u32, String> {
+    let shards = text.parse().ok().filter(|shards| Router::new(*shards).is_some());
+    shards.ok_or_else(|| format!("write a number from 1 to {SHARDS_MAX}"))
 }
 
 /// Memory for watched tubes (4 KiB to 1 TiB).

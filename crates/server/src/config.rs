@@ -63,6 +63,9 @@ pub struct Config {
     pub allow_hosts: Vec<String>,
     /// The storage of tasks.
     pub store: Store,
+    /// The number of shards, 1 to 1,024. Each shard has a log of its own, so several processors can write at one time. A directory keeps
+    /// its number for ever, and a start with another number is refused. Default: the number that the directory has, or 1.
+    pub shards: Option<u32>,
     /// Backups of the directory; tasks in memory are not copied. Default: none.
     pub backups: Option<BackupPlan>,
     /// The part about targets: the queues whose tasks the server sends by itself.
@@ -130,6 +133,7 @@ impl Config {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, PORT_DEFAULT)).into(),
             allow_hosts: Vec::new(),
             store,
+            shards: None,
             backups: None,
             push: PushPlan::default(),
             beanstalk: None,

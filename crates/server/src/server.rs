@@ -142,6 +142,7 @@ impl Server {
             (true, None) => options.virtual_clock(),
             (true, Some(start)) => options.virtual_clock_at(start),
         };
+        let options = config.shards.into_iter().fold(options, Options::shards);
         if let Some(directory) = &directory {
             lifecycle::say_opening(directory);
         }

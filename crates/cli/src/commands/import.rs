@@ -15,6 +15,7 @@ use crate::portable::progress::Progress;
 use crate::portable::reading::Reading;
 use crate::portable::way_on::Words;
 use crate::remote::Remote;
+use crate::values;
 
 /// The number of lines in one request, without the header: the server's limit.
 const LINES_MAX: usize = 10_000;
@@ -31,6 +32,7 @@ const REQUEST_BYTES: usize = 16 << 20;
 Examples:
   tickwheel import all.ndjson                           into a server
   tickwheel import all.ndjson --data ./tickwheel-data   into a directory, without a server; a new one is made
+  tickwheel import all.ndjson --data ./four --shards 4  into a new directory with four shards
   tickwheel import all.ndjson --existing skip           again after an interruption: what is there already stays
   tickwheel import all.ndjson --from-line 40001         go on from where it stopped
   gunzip < close.ndjson.gz | tickwheel import -")]
@@ -56,6 +58,9 @@ pub(crate) struct Import {
     /// Import into this data directory; no server may use it meanwhile
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
+    /// Make the data directory with this number of shards, 1 to 1,024, which never changes [default: 1]
+    #[arg(long, value_name = "N", requires = "data", value_parser = values::shards)]
+    shards: Option<u32>,
     #[command(flatten)]
     remote: Remote,
 }
@@ -148,7 +153,12 @@ impl Import {
             words.word("--verbose");
         }
         match &self.data {
-            Some(directory) => words.path("--data", directory),
+            Some(directory) => {
+                words.path("--data", directory);
+                if let Some(shards) = self.shards {
+                    words.option("--shards", &shards.to_string());
+                }
+            }
             None => self.remote.add_to(&mut words),
         }
         words.option("--from-line", &line.to_string());
@@ -191,7 +201,7 @@ impl Import {
         progress: &mut Progress,
     ) -> Result<()> {
         let clock = if reading.header.virtual_clock { Clock::Virtual } else { Clock::Real };
-        let queue = directory::open_or_make(directory, clock)?;
+        let queue = directory::open_or_make(directory, clock, self.shards)?;
         if !self.other_clock {
             Importer::check_clock(&queue, &reading.header)
                 .map_err(|problem| self.stopped(self.from_line, &problem.at_line(1)))?;

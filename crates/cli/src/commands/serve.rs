@@ -76,6 +76,13 @@ pub(crate) struct Serve {
     /// `--data` has no effect then. But `--data` overrides a configuration file with `memory = true`
     #[arg(long, help_heading = OF_TASKS, env = "TICKWHEEL_MEMORY", value_parser = BoolishValueParser::new())]
     memory: bool,
+    /// The number of shards of the directory, 1 to 1,024; it never changes [default: as the directory has it, 1 for a new one]
+    ///
+    /// Each shard has a log and a thread of its own, as far as the machine has processors, so more changes can be written in the same time.
+    /// All tasks of a queue are in one shard, so the shards help only if there are several queues. A start with another number than the
+    /// directory has is refused. To change the number, export the directory and import it into a new one
+    #[arg(long, help_heading = OF_TASKS, value_name = "N", env = "TICKWHEEL_SHARDS", value_parser = values::shards)]
+    shards: Option<u32>,
     /// When a call that changes something is answered: after its change is synced (fsync), written (os) or accepted (memory)
     ///
     /// fsync: changes survive a power cut. os: changes survive a crash of the server, but a power cut may lose the last moments. memory:
@@ -310,6 +317,7 @@ impl Serve {
         let config = Config {
             listen: self.listen.clone(),
             allow_hosts: self.allow_host.clone(),
+            shards: self.shards,
             virtual_clock: self.virtual_clock,
             virtual_clock_at: self.virtual_clock_start()?,
             tls,

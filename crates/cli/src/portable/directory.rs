@@ -4,7 +4,7 @@ use std::future::Future;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use tickwheel_queue::{OpenError, Queue, StoreError, Timestamp};
+use tickwheel_queue::{OpenError, Options, Queue, StoreError, Timestamp};
 
 use crate::output::say;
 
@@ -24,21 +24,24 @@ pub(crate) fn open(directory: &Path) -> Result<Queue> {
     if !directory.is_dir() {
         bail!("{} is no data directory", directory.display());
     }
-    open_or_make(directory, Clock::Real)
+    open_or_make(directory, Clock::Real, None)
 }
 
-/// Opens the queue of a directory like [`open`]. A directory that is missing or empty is made with this clock.
+/// Opens the queue of a directory like [`open`]. A directory that is missing or empty is made with this clock and this number of shards.
 ///
 /// # Errors
-/// The directory cannot be opened.
-pub(crate) fn open_or_make(directory: &Path, clock: Clock) -> Result<Queue> {
+/// The directory cannot be opened, or has another number of shards than was asked for.
+pub(crate) fn open_or_make(directory: &Path, clock: Clock, shards: Option<u32>) -> Result<Queue> {
     if let Some(warning) = tickwheel_queue::warning_of_others(directory) {
         say(&format!("warning: {warning}"));
     }
     // The directory stores the time of its virtual clock.
-    let by = |clock| match clock {
-        Clock::Real => Queue::options(),
-        Clock::Virtual => Queue::options().virtual_clock_at(Timestamp::EPOCH),
+    let by = |clock| {
+        let options = shards.into_iter().fold(Queue::options(), Options::shards);
+        match clock {
+            Clock::Real => options,
+            Clock::Virtual => options.virtual_clock_at(Timestamp::EPOCH),
+        }
     };
     let other = if clock == Clock::Real { Clock::Virtual } else { Clock::Real };
     let opened = match by(clock).open(directory) {

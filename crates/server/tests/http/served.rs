@@ -30,12 +30,19 @@ pub(crate) fn on_any_port(store: Store) -> Config {
     Config { listen: "127.0.0.1:0".parse().expect("an address"), ..Config::new(store) }
 }
 
+/// The number of shards of the servers of this run: that of the variable `TICKWHEEL_TEST_SHARDS`, or one.
+pub(crate) fn shards() -> u32 {
+    let set = std::env::var("TICKWHEEL_TEST_SHARDS").ok();
+    set.map_or(1, |number| number.parse().expect("TICKWHEEL_TEST_SHARDS is a number"))
+}
+
 impl Served {
     pub(crate) fn memory() -> Self {
         Self::start(virtual_memory()).expect("started")
     }
 
     pub(crate) fn start(config: Config) -> Result<Self, StartError> {
+        let config = Config { shards: config.shards.or(Some(shards())), ..config };
         let (started, when_started) = mpsc::channel();
         let (stop, when_stopped) = oneshot::channel();
         let thread = std::thread::spawn(move || {
