@@ -9,7 +9,7 @@ use tickwheel_store::{Disk, FsDisk, PinnedFile, Root, UNFINISHED_MARK, directory
 use super::checked::of_disk;
 use super::copy::Copy;
 use super::hand::Hand;
-use super::manifest::{Manifest, ManifestFile};
+use super::manifest::{Manifest, ManifestFile, report_of};
 use super::report::{BackupError, BackupReport};
 use crate::router::Router;
 use crate::time::system_now;
@@ -47,8 +47,11 @@ pub(crate) fn copy_all(
             files.extend(manifest.files_below(&folder(shard), &target)?);
         }
     }
-    let report = sum.expect("there are shards");
+    let mut report = sum.expect("there are shards");
     if is_backup {
+        // The files of the root count too, as they do for a reader of its manifest.
+        let BackupReport { files: count, bytes, .. } = report_of(&files);
+        report = BackupReport { files: count, bytes, ..report };
         copy.describe_as(report, files, begun_at, from)?;
     }
     copy.finish()?;

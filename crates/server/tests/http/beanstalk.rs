@@ -10,10 +10,11 @@ use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use serde_json::json;
+use tickwheel_queue::{QueueName, Router};
 use tickwheel_server::{Beanstalk, Config, Limits, ListenAt, StartError, Store, TlsFiles};
 
 use crate::raw::PATIENCE;
-use crate::served::{Served, on_any_port, until, virtual_memory};
+use crate::served::{Served, on_any_port, shards, until, virtual_memory};
 
 /// The configuration of a door at any port.
 fn door() -> Beanstalk {
@@ -31,18 +32,43 @@ fn connect(served: &Served) -> TcpStream {
     socket
 }
 
-/// Sends `said`, and compares the next bytes with `wanted`.
+/// Sends `said`, and compares the next bytes with `wanted`. In both texts `#2` is the id of the second task of the shard that has the tube
+/// `default`, and `#2@a` that of the shard that has the tube `a`.
 #[track_caller]
 fn ask(mut socket: impl Read + Write, said: &str, wanted: &str) {
-    socket.write_all(said.as_bytes()).expect("said");
+    socket.write_all(with_ids(said).as_bytes()).expect("said");
     hear(socket, wanted);
+}
+
+/// The text with numbers in the place of `#2` and `#2@a`.
+fn with_ids(text: &str) -> String {
+    let mut parts = text.split('#');
+    let mut with = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let ends = |at: &str| at.find(char::is_whitespace).unwrap_or(at.len());
+        let (name, rest) = part.split_at(ends(part));
+        let (place, tube) = name.split_once('@').unwrap_or((name, "default"));
+        with += &id(tube, place.parse().expect("a place"));
+        with += rest;
+    }
+    with
+}
+
+/// The id of a task of a tube that is the `place`th of its shard.
+fn id(tube: &str, place: u32) -> String {
+    let router = Router::new(shards()).expect("a number of shards");
+    let first = router.of_queue(&QueueName::new(tube).expect("a name")).number();
+    // No task has the id 0.
+    let first = if first == 0 { shards() } else { first };
+    (first + (place - 1) * shards()).to_string()
 }
 
 #[track_caller]
 fn hear(mut socket: impl Read, wanted: &str) {
+    let wanted = &with_ids(wanted);
     let mut heard = vec![0; wanted.len()];
     socket.read_exact(&mut heard).expect("an answer");
-    assert_eq!(String::from_utf8_lossy(&heard), wanted);
+    assert_eq!(String::from_utf8_lossy(&heard), *wanted);
 }
 
 /// All bytes until the server closes.
@@ -59,7 +85,7 @@ fn unused_tubes_are_not_listed_as_queues_and_emptied_tubes_not_as_tubes() {
     let client = connect(&served);
     ask(&client, "use a\r\nlist-tubes\r\n", "USING a\r\nOK 18\r\n---\n- a\n- default\n\r\n");
     assert_eq!(served.expect(200, "GET", "/v1/queues", "")["queues"], json!([]));
-    ask(&client, "put 0 0 1 1\r\nx\r\ndelete 1\r\nuse b\r\n", "INSERTED 1\r\nDELETED\r\nUSING b\r\n");
+    ask(&client, "put 0 0 1 1\r\nx\r\ndelete #1@a\r\nuse b\r\n", "INSERTED #1@a\r\nDELETED\r\nUSING b\r\n");
     ask(&client, "list-tubes\r\n", "OK 18\r\n---\n- b\n- default\n\r\n");
     let all = served.expect(200, "GET", "/v1/queues", "");
     assert_eq!((&all["queues"][0]["queue"], all["queues"].as_array().map(Vec::len)), (&json!("a"), Some(1)));
@@ -70,11 +96,11 @@ fn unused_tubes_are_not_listed_as_queues_and_emptied_tubes_not_as_tubes() {
 fn a_client_is_a_worker_by_its_address() {
     let served = Served::start(with(door())).expect("started");
     let client = connect(&served);
-    ask(&client, "put 0 0 9 1\r\nx\r\nput 0 100 9 1\r\ny\r\n", "INSERTED 1\r\nINSERTED 2\r\n");
-    ask(&client, "reserve\r\nreserve-job 2\r\n", "RESERVED 1 1\r\nx\r\nRESERVED 2 1\r\ny\r\n");
+    ask(&client, "put 0 0 9 1\r\nx\r\nput 0 100 9 1\r\ny\r\n", "INSERTED #1\r\nINSERTED #2\r\n");
+    ask(&client, "reserve\r\nreserve-job #2\r\n", "RESERVED #1 1\r\nx\r\nRESERVED #2 1\r\ny\r\n");
     let page = served.expect(200, "GET", "/v1/leases?worker=127.0.0.1", "");
     let keys = page["leases"].as_array().expect("a list").iter().map(|lease| &lease["key"]);
-    assert_eq!(keys.collect::<Vec<_>>(), ["1", "2"]);
+    assert_eq!(keys.collect::<Vec<_>>(), [&id("default", 1), &id("default", 2)]);
 }
 
 #[test]
@@ -102,17 +128,17 @@ fn both_doors_share_the_limit_of_connections() {
 fn a_server_that_drains_says_so_and_still_takes_workers() {
     let served = Served::start(with(door())).expect("started");
     let client = connect(&served);
-    ask(&client, "put 0 0 60 1\r\na\r\n", "INSERTED 1\r\n");
+    ask(&client, "put 0 0 60 1\r\na\r\n", "INSERTED #1\r\n");
     assert_eq!(served.expect(200, "GET", "/readyz", "")["draining"], false);
     served.drain.begin();
     ask(&client, "put 0 0 60 1\r\nb\r\n", "DRAINING\r\n");
     served.call("POST", "/v1/queues/a/tasks", "").assert_problem(503, "server-draining", "a new start");
     let ready = served.expect(200, "GET", "/readyz", "");
     assert_eq!((&ready["ready"], &ready["draining"]), (&json!(true), &json!(true)), "{ready}");
-    assert_eq!(served.lease("default", 1)[0]["key"], "1");
+    assert_eq!(served.lease("default", 1)[0]["key"], *id("default", 1));
     assert_eq!(served.metric("tickwheel_beanstalk_refused_total{answer=\"DRAINING\"}"), 1.0);
     served.expect(200, "POST", "/v1/resume", "");
-    ask(&client, "put 0 0 60 1\r\nc\r\n", "INSERTED 2\r\n");
+    ask(&client, "put 0 0 60 1\r\nc\r\n", "INSERTED #2\r\n");
 }
 
 #[test]
@@ -182,10 +208,10 @@ fn a_namespace_includes_the_counts_of_removed_tubes() {
     let client = connect(&served);
     ask(
         &client,
-        "use t\r\nput 0 0 10 1\r\na\r\ndelete 1\r\nuse default\r\n",
-        "USING t\r\nINSERTED 1\r\nDELETED\r\nUSING default\r\n",
+        "use t\r\nput 0 0 10 1\r\na\r\ndelete #1@shop/t\r\nuse default\r\n",
+        "USING t\r\nINSERTED #1@shop/t\r\nDELETED\r\nUSING default\r\n",
     );
-    served.expect(404, "GET", "/v1/queues/shop%2Ft/tasks/1", "");
+    served.expect(404, "GET", &format!("/v1/queues/shop%2Ft/tasks/{}", id("shop/t", 1)), "");
     (&client).write_all(b"stats\r\nquit\r\n").expect("said");
     let told = rest(&client);
     assert!(told.contains("\ntotal-jobs: 1\n") && told.contains("\ncurrent-tubes: 1\n"), "{told}");
@@ -198,12 +224,12 @@ fn a_kick_never_takes_delayed_jobs_while_others_are_buried() {
     let client = connect(&served);
     ask(
         &client,
-        "put-key r 0 0 60 1\r\na\r\nreserve\r\nbury 1 0\r\n",
-        "INSERTED 1\r\nRESERVED 1 1\r\na\r\nBURIED\r\n",
+        "put-key r 0 0 60 1\r\na\r\nreserve\r\nbury #1 0\r\n",
+        "INSERTED #1\r\nRESERVED #1 1\r\na\r\nBURIED\r\n",
     );
-    ask(&client, "put-key r 0 1h 60 1\r\nb\r\n", "INSERTED 2\r\n");
-    ask(&client, "kick 5\r\nkick-job 1\r\n", "KICKED 0\r\nNOT_FOUND\r\n");
-    ask(&client, "delete 1\r\nkick 5\r\n", "DELETED\r\nKICKED 1\r\n");
+    ask(&client, "put-key r 0 1h 60 1\r\nb\r\n", "INSERTED #2\r\n");
+    ask(&client, "kick 5\r\nkick-job #1\r\n", "KICKED 0\r\nNOT_FOUND\r\n");
+    ask(&client, "delete #1\r\nkick 5\r\n", "DELETED\r\nKICKED 1\r\n");
 }
 
 #[test]
@@ -212,9 +238,9 @@ fn the_lateness_of_deliveries_is_in_the_metrics() {
     let (worker, client) = (connect(&served), connect(&served));
     (&worker).write_all(b"reserve\r\n").expect("said");
     served.await_waiting(1.0);
-    ask(&client, "put 0 1 10 1\r\na\r\n", "INSERTED 1\r\n");
+    ask(&client, "put 0 1 10 1\r\na\r\n", "INSERTED #1\r\n");
     served.advance("1s");
-    hear(&worker, "RESERVED 1 1\r\na\r\n");
+    hear(&worker, "RESERVED #1 1\r\na\r\n");
     assert_eq!(served.metric("tickwheel_delivery_lateness_seconds_count"), 1.0);
 }
 
@@ -286,7 +312,7 @@ fn only_clients_with_a_certificate_of_the_right_signer_get_in() {
         StreamOwned::new(connection, connect(&served))
     };
     let mut worker = come(Signer::worker(Some(&ours), &roots));
-    ask(&mut worker, "put 0 0 60 2\r\nhi\r\nreserve\r\n", "INSERTED 1\r\nRESERVED 1 2\r\nhi\r\n");
+    ask(&mut worker, "put 0 0 60 2\r\nhi\r\nreserve\r\n", "INSERTED #1\r\nRESERVED #1 2\r\nhi\r\n");
     for stranger in [Some(&strangers), None] {
         let mut stranger = come(Signer::worker(stranger, &roots));
         // In TLS 1.3 the client's part of the handshake ends before the server has checked its certificate.
@@ -302,7 +328,7 @@ fn only_clients_with_a_certificate_of_the_right_signer_get_in() {
     let ended = plain.read_to_end(&mut heard);
     assert!(ended.is_ok() || ended.is_err_and(|error| error.kind() == ErrorKind::ConnectionReset));
     assert!(heard.is_empty(), "who speaks no TLS is let go");
-    ask(&mut worker, "delete 1\r\n", "DELETED\r\n");
+    ask(&mut worker, "delete #1\r\n", "DELETED\r\n");
 }
 
 #[test]
@@ -314,7 +340,7 @@ fn a_socket_belongs_to_one_server_and_is_removed_with_it() {
     drop(std::os::unix::net::UnixListener::bind(&path).expect("bound"));
     let served = Served::start(at()).expect("started");
     let socket = UnixStream::connect(&path).expect("connected");
-    ask(&socket, "put 0 0 60 2\r\nhi\r\n", "INSERTED 1\r\n");
+    ask(&socket, "put 0 0 60 2\r\nhi\r\n", "INSERTED #1\r\n");
     match Served::start(at()) {
         Err(error @ StartError::ListenBeanstalk { .. }) => {
             assert!(error.to_string().contains(&format!("unix:{}", path.display())), "{error}");
@@ -322,7 +348,7 @@ fn a_socket_belongs_to_one_server_and_is_removed_with_it() {
         Err(error) => panic!("{error:?}"),
         Ok(_) => panic!("two servers at one socket"),
     }
-    ask(&socket, "reserve\r\n", "RESERVED 1 2\r\nhi\r\n");
+    ask(&socket, "reserve\r\n", "RESERVED #1 2\r\nhi\r\n");
     served.stop();
     assert_eq!(rest(&socket), "");
     assert!(!path.exists(), "the next one makes its own");
@@ -339,7 +365,7 @@ fn after_a_stop_answered_puts_remain_and_reserved_jobs_are_ready() {
         || Config { beanstalk: Some(door()), ..on_any_port(Store::Dir(directory.path().to_owned())) };
     let mut served = Served::start(config()).expect("started");
     let (holder, mut waiting) = (connect(&served), connect(&served));
-    ask(&holder, "put 0 0 60 4\r\nheld\r\nreserve\r\n", "INSERTED 1\r\nRESERVED 1 4\r\nheld\r\n");
+    ask(&holder, "put 0 0 60 4\r\nheld\r\nreserve\r\n", "INSERTED #1\r\nRESERVED #1 4\r\nheld\r\n");
     // One client waits, one is in the middle of a body, and one sends many commands.
     waiting.write_all(b"use nowhere\r\nwatch nowhere\r\nignore default\r\nreserve\r\n").expect("said");
     hear(&waiting, "USING nowhere\r\nWATCHING 2\r\nWATCHING 1\r\n");
@@ -352,7 +378,7 @@ fn after_a_stop_answered_puts_remain_and_reserved_jobs_are_ready() {
         // The client sends until its connection ends.
         while speaker.write_all("put 9 0 60 3\r\nxyz\r\n".repeat(100).as_bytes()).is_ok() {}
     });
-    hear(&busy, "INSERTED 2\r\n");
+    hear(&busy, "INSERTED #2\r\n");
     served.tell_to_stop();
     let mut heard = Vec::new();
     // The end may be a reset, because the server does not read the last commands.
@@ -369,9 +395,9 @@ fn after_a_stop_answered_puts_remain_and_reserved_jobs_are_ready() {
     let served = Served::start(config()).expect("started again");
     let worker = connect(&served);
     // The job was reserved when the server stopped. That is no attempt, and the job comes first again.
-    let task = served.expect(200, "GET", "/v1/queues/default/tasks/1", "");
+    let task = served.expect(200, "GET", &format!("/v1/queues/default/tasks/{}", id("default", 1)), "");
     assert_eq!((&task["state"], &task["attempt"]), (&json!("ready"), &json!(0)), "{task}");
-    ask(&worker, "reserve\r\n", "RESERVED 1 4\r\nheld\r\n");
+    ask(&worker, "reserve\r\n", "RESERVED #1 4\r\nheld\r\n");
     let answered: Vec<&str> = heard.lines().filter_map(|line| line.strip_prefix("INSERTED ")).collect();
     for id in answered {
         ask(&worker, &format!("peek {id}\r\n"), &format!("FOUND {id} 3\r\nxyz\r\n"));
@@ -387,14 +413,14 @@ fn the_jobs_of_a_broken_connection_go_to_others() {
     dying
         .write_all(format!("{puts}{}reserve-batch 20 5\r\n", "reserve\r\n".repeat(30)).as_bytes())
         .expect("said");
-    hear(&dying, "INSERTED 1\r\n");
+    hear(&dying, "INSERTED #1\r\n");
     drop(dying);
     // All jobs were also ready before the first reserve, so the count alone proves too little.
     until("it is gone", || served.metric("tickwheel_beanstalk_connections") == 0.0);
     until("all jobs are ready", || served.expect(200, "GET", "/v1/queues/default", "")["ready"] == 100);
     let worker = connect(&served);
     // Commands before the end are carried out, and reserved jobs go back, in their old order.
-    for id in 1..=100 {
+    for id in (1..=100).map(|place| id("default", place)) {
         ask(&worker, "reserve\r\n", &format!("RESERVED {id} 3\r\nxyz\r\n"));
         ask(&worker, &format!("delete {id}\r\n"), "DELETED\r\n");
     }
@@ -406,10 +432,14 @@ fn a_delete_of_a_revoked_job_does_not_delete_its_successor() {
     let served = Served::start(with(door())).expect("started");
     let worker = connect(&served);
     served.expect(201, "PUT", "/v1/queues/q/tasks/k", r#"{"payload":1}"#);
-    ask(&worker, "watch q\r\nreserve\r\n", "WATCHING 2\r\nRESERVED 1 1\r\n1\r\n");
+    ask(&worker, "watch q\r\nreserve\r\n", "WATCHING 2\r\nRESERVED #1@q 1\r\n1\r\n");
     served.expect(200, "DELETE", "/v1/queues/q/tasks/k?revoke=true", "");
     served.expect(201, "PUT", "/v1/queues/q/tasks/k", r#"{"payload":2}"#);
-    ask(&worker, "delete 1\r\ntouch 1\r\nrelease 1 0 0\r\n", "NOT_FOUND\r\nNOT_FOUND\r\nNOT_FOUND\r\n");
+    ask(
+        &worker,
+        "delete #1@q\r\ntouch #1@q\r\nrelease #1@q 0 0\r\n",
+        "NOT_FOUND\r\nNOT_FOUND\r\nNOT_FOUND\r\n",
+    );
     let kept = served.expect(200, "GET", "/v1/queues/q/tasks/k", "");
     assert_eq!((&kept["payload"], &kept["state"]), (&json!(2), &json!("ready")));
 }
@@ -420,8 +450,8 @@ fn a_task_without_a_ttr_has_that_of_its_queue() {
     served.expect(201, "PUT", "/v1/queues/default/tasks/k", "{}");
     served.expect(200, "PUT", "/v1/queues/default", r#"{"default_lease":"10m"}"#);
     let mut worker = connect(&served);
-    ask(&worker, "put 0 0 7 1\r\nx\r\n", "INSERTED 2\r\n");
-    worker.write_all(b"stats-job 1\r\nstats-job 2\r\nquit\r\n").expect("said");
+    ask(&worker, "put 0 0 7 1\r\nx\r\n", "INSERTED #2\r\n");
+    worker.write_all(with_ids("stats-job #1\r\nstats-job #2\r\nquit\r\n").as_bytes()).expect("said");
     let heard = rest(&worker);
     assert!(heard.contains("\nttr: 600\n") && heard.contains("\nttr: 7\n"), "{heard}");
 }
@@ -435,20 +465,21 @@ fn a_worker_watches_many_tubes_and_the_most_urgent_job_comes_first() {
     }
     ask(&worker, "watch one-more\r\n", "OUT_OF_MEMORY\r\n");
     ask(&worker, "watch t7\r\n", "WATCHING 1000\r\n");
-    for (n, priority) in [(999, 5), (1, 7), (500, 0)] {
+    let put = [(999, 5), (1, 7), (500, 0)].map(|(n, priority)| {
         ask(&worker, &format!("use t{n}\r\n"), &format!("USING t{n}\r\n"));
-        worker_put(&worker, priority, n);
-    }
-    for (id, body) in [(3, "500"), (1, "999"), (2, "001")] {
+        worker_put(&worker, priority, n)
+    });
+    for (id, body) in [(&put[2], "500"), (&put[0], "999"), (&put[1], "001")] {
         ask(&worker, "reserve\r\n", &format!("RESERVED {id} 3\r\n{body}\r\n"));
     }
 }
 
-fn worker_put(mut worker: &TcpStream, priority: u32, n: u32) {
+/// Puts a job, and returns its id.
+fn worker_put(mut worker: &TcpStream, priority: u32, n: u32) -> String {
     worker.write_all(format!("put {priority} 0 60 3\r\n{n:03}\r\n").as_bytes()).expect("said");
-    let mut heard = [0; 12];
-    worker.read_exact(&mut heard).expect("an answer");
-    assert!(heard.starts_with(b"INSERTED "), "{heard:?}");
+    let mut heard = String::new();
+    BufReader::with_capacity(1, worker).read_line(&mut heard).expect("an answer");
+    heard.strip_prefix("INSERTED ").unwrap_or_else(|| panic!("{heard}")).trim().to_owned()
 }
 
 /// A bug that was found: 100 connections that each watched 990 tubes took 116 MB.
@@ -472,7 +503,7 @@ fn watched_tubes_have_a_budget() {
     ask(
         &last,
         "watch c\r\nput 0 0 60 2\r\nhi\r\nreserve\r\n",
-        "OUT_OF_MEMORY\r\nINSERTED 1\r\nRESERVED 1 2\r\nhi\r\n",
+        "OUT_OF_MEMORY\r\nINSERTED #1\r\nRESERVED #1 2\r\nhi\r\n",
     );
     drop(one);
     until("what it watched is given back", || {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Instant;
 
 use serde_json::{Value, json};
-use tickwheel_server::Store;
+use tickwheel_server::{Config, Store};
 
 use crate::raw::PATIENCE;
 use crate::served::{Served, on_any_port};
@@ -171,11 +171,16 @@ fn as_of_a_release_before(directory: &std::path::Path) {
     queue.close();
 }
 
+/// Every directory of an earlier release has one shard.
+fn of_one_shard(directory: &std::path::Path) -> Config {
+    Config { shards: Some(1), ..on_any_port(Store::Dir(directory.to_owned())) }
+}
+
 #[test]
 fn jobs_of_an_earlier_release_are_taken_over_and_end() {
     let dir = tempfile::tempdir().expect("a directory");
     as_of_a_release_before(dir.path());
-    let start = || Served::start(on_any_port(Store::Dir(dir.path().to_owned()))).expect("started");
+    let start = || Served::start(of_one_shard(dir.path())).expect("started");
     let served = start();
     let ended = over(&served, &json!({"id": 1_795_630_024_618_u64}));
     let of = |member: &str| ended[member].as_u64().expect("a number");
@@ -206,7 +211,7 @@ fn a_job_that_was_taken_over_is_not_taken_over_again() {
     let stopped = r#"{"job":{"id":1795630024618,"queue":"q","action":"cancel","state":"stopped","dry_run":false,"of":40000,"looked_at":2000,"matched":2000,"cancelled":2000},"request":{"filter":{},"dry_run":false,"revoke":false},"as_of":40041,"part":0,"after":null}"#;
     queue.keep_job(1_795_630_024_618, stopped.as_bytes()).wait().expect("kept");
     queue.close();
-    let served = Served::start(on_any_port(Store::Dir(dir.path().to_owned()))).expect("started");
+    let served = Served::start(of_one_shard(dir.path())).expect("started");
     let job = served.expect(200, "GET", "/v1/jobs/1795630024618", "");
     assert_eq!((&job["state"], &job["looked_at"]), (&json!("stopped"), &json!(2_000)));
     assert_eq!((served.counts("$jobs"), served.counts("q")), ([0, 0, 0], [3, 0, 0]));

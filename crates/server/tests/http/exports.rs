@@ -470,7 +470,10 @@ fn ids_are_kept_on_a_server_that_never_had_a_task() {
     let (done, _) = import(&target, "?existing=replace&revoke=true", &text(&lines));
     assert_eq!(done["problem"], Value::Null);
     let other = Served::memory();
-    other.expect(201, "PUT", "/v1/queues/other/tasks/k", "{}");
+    // Each shard has had a task.
+    for n in 0..10 {
+        other.expect(201, "PUT", &format!("/v1/queues/other-{n}/tasks/k"), "{}");
+    }
     let (done, _) = import(&other, "", &text(&lines));
     assert_eq!(
         (&done["problem"], &done["new_ids"]),

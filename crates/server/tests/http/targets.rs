@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tickwheel_server::{Config, PushPlan, SecretText, Store, Tokens};
 
 use crate::receiver::Receiver;
-use crate::served::{Served, on_any_port, until};
+use crate::served::{Served, on_any_port, shards, until};
 
 const TARGET: &str = "/v1/queues/close/target";
 
@@ -336,7 +336,7 @@ fn only_an_admin_changes_a_target_and_a_scope_hides_others() {
 
 /// Puts a record in the place of the target of the queue `close`, as a later version or damage would.
 fn plant(directory: &Path, record: &[u8]) {
-    let queue = tickwheel_queue::Queue::open(directory).expect("opened");
+    let queue = tickwheel_queue::Queue::options().shards(shards()).open(directory).expect("opened");
     let close = tickwheel_queue::QueueName::new("close").expect("a name");
     let target = tickwheel_queue::TargetRecord { value: record.into(), retry: None };
     queue.change_target(&close, Some(target)).wait().expect("kept");
