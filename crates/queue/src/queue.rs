@@ -558,6 +558,30 @@ impl Queue {
         Health::of_all(self.handle.shards.all().iter().map(|shard| shard.shared.health()))
     }
 
+    /// Returns the state of each shard, in the order of their numbers.
+    ///
+    /// ```
+    /// use tickwheel_queue::Queue;
+    ///
+    /// let queue = Queue::options().shards(2).open_memory()?;
+    /// let shards = queue.health_of_shards();
+    /// assert!(shards.iter().all(|(_, health)| health.ready));
+    /// assert_eq!(shards[1].0.to_string(), "shard 1 of 2");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn health_of_shards(&self) -> Vec<(ShardId, Health)> {
+        let router = self.handle.shards.router();
+        router.all().zip(self.handle.shards.all().iter().map(|shard| shard.shared.health())).collect()
+    }
+
+    /// Asks each shard for a page of its queues, in the order of the numbers of the shards. So the caller learns which shards answer.
+    #[must_use]
+    pub fn ask_shards(&self, list: &ListQueues) -> Vec<(ShardId, Pending<QueuePage, Unavailable>)> {
+        let router = self.handle.shards.router();
+        router.all().map(|id| (id, self.handle.shards.of_shard(id).call(list.clone()))).collect()
+    }
+
     /// Returns how long the commits since the opening took.
     #[must_use]
     pub fn commit_seconds(&self) -> CommitSeconds {

@@ -101,6 +101,7 @@ impl Watch {
         let failure = engine.failure();
         let was_read_only = core::mem::replace(&mut self.is_read_only, failure.is_some());
         if let Some(why) = failure.filter(|_| !was_read_only) {
+            let why = if shard.id().count() == 1 { why } else { format!("{}: {why}", shard.id()).into() };
             self.listener.tell(Notice::ReadOnly { why });
         }
         match (engine.shortage(), self.short_since) {

@@ -18,7 +18,8 @@ use tickwheel_push::broker::LinkState;
 use tickwheel_push::webhook::new_secret;
 use tickwheel_push::{Figures, Message, Notice, Pause, Push, TargetState};
 use tickwheel_queue::{
-    AdvanceError, Key, Queue, QueueChange, QueueName, QueueSettings, TargetRecord, TaskView, Timestamp,
+    AdvanceError, Key, Queue, QueueChange, QueueError, QueueName, QueueSettings, TARGETS_MAX, TargetRecord,
+    TaskView, Timestamp,
 };
 use tokio::sync::{Mutex, mpsc};
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
@@ -195,6 +196,9 @@ impl Targets {
         let _one_by_one = self.0.changes.lock().await;
         let before = self.record(queue).await?;
         check_version(before.as_deref(), if_version)?;
+        if before.is_none() {
+            self.one_more(queue).await?;
+        }
         // A target that cannot be read is replaced. It has no secrets to keep.
         let stored = before.as_deref().and_then(|record| Stored::read(record).ok());
         let sealed = secrets::take(&self.0.outside, queue, &mut target, stored.as_ref())?;
@@ -400,6 +404,15 @@ impl Targets {
 
     async fn found(&self, queue: &QueueName) -> Result<Found, Refusal> {
         self.find(queue).await?.ok_or_else(|| no_target(queue))
+    }
+
+    /// Refuses one more target if the server has the most it may have. Each shard counts its own ones, and the limit is that of all.
+    async fn one_more(&self, queue: &QueueName) -> Result<(), Refusal> {
+        let targets = self.0.queue.targets().await.map_err(|why| translate::unavailable(&why))?;
+        if targets.len() < TARGETS_MAX {
+            return Ok(());
+        }
+        Err(settings::change_refused(&QueueError::TooManyTargets { limit: TARGETS_MAX }, queue).into())
     }
 
     /// Stores a target and starts it in place of the one of before.

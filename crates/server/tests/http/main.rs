@@ -34,6 +34,7 @@ mod schedules;
 mod searching;
 mod served;
 mod settings;
+mod shards;
 mod smuggling;
 mod sockets;
 mod starts;

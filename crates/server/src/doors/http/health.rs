@@ -5,8 +5,8 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use axum::response::Response;
 use tickwheel_api::{Alive, AliveBody, ReadyBody};
-use tickwheel_queue::ListQueues;
-use tokio::time::timeout;
+use tickwheel_queue::{ListQueues, Queue};
+use tokio::time::{Instant, timeout_at};
 
 use crate::access::refusal::Refusal;
 use crate::access::tokens::Right;
@@ -38,25 +38,55 @@ const ANSWER_TIME_MAX: Duration = Duration::from_secs(1);
 /// server that drains is ready, because without its workers it would never become empty.
 async fn ready(call: Call) -> Result<Response, Refusal> {
     let (app, caller) = (call.app(), &call.caller);
-    // One queue is enough to see whether the queue answers.
-    let question = ListQueues { max: 1, ..ListQueues::default() };
-    let answered = timeout(ANSWER_TIME_MAX, app.queue.queues(question)).await;
-    let silent = match answered {
-        Ok(Ok(_)) => None,
-        Ok(Err(error)) => Some(error.to_string()),
-        Err(_) => Some(format!("the queue did not answer within {ANSWER_TIME_MAX:?}")),
-    };
+    let silent = silent(&app.queue).await;
     let stopping = app.stopping.is_given().then(|| "the server is stopping".to_owned());
     let (fatal, down): (Vec<_>, Vec<_>) = app.supervisor.down().into_iter().partition(|down| down.is_fatal);
     let closed = fatal.into_iter().next().map(|down| down.why);
     let down = down.into_iter().map(|down| down.why).collect();
-    let trouble = stopping.or(silent).or(closed);
+    let trouble = stopping.or(silent).or(closed).or_else(|| unready(&app.queue));
     let mut body = translate::ready(app.queue.health(), app.draining.is_on(), trouble, down);
     if !caller.grant().allows(Right::Read) {
         hide(&mut body);
     }
     let status = if body.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     Ok(answer::json(status, &body))
+}
+
+/// Says which shards do not answer, and why; `None` if all of them do.
+async fn silent(queue: &Queue) -> Option<String> {
+    // One queue is enough to see whether a shard answers.
+    let question = ListQueues { max: 1, ..ListQueues::default() };
+    let until = Instant::now() + ANSWER_TIME_MAX;
+    let mut silent = Vec::new();
+    for (shard, asked) in queue.ask_shards(&question) {
+        let why = match timeout_at(until, asked).await {
+            Ok(Ok(_)) => continue,
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => format!("the queue did not answer within {ANSWER_TIME_MAX:?}"),
+        };
+        silent.push(if shard.count() == 1 { why } else { format!("{shard}: {why}") });
+    }
+    first_of(silent)
+}
+
+/// Says which of several shards are not open; `None` if all of them are.
+fn unready(queue: &Queue) -> Option<String> {
+    let shards = queue.health_of_shards().into_iter();
+    let unready = shards.filter(|(shard, health)| shard.count() > 1 && !health.ready);
+    first_of(unready.map(|(shard, _)| format!("{shard}: the queue is not open")).collect())
+}
+
+/// The number of shards that one answer names.
+const NAMED_MAX: usize = 3;
+
+/// Joins the reasons of several shards: the first ones, and the number of the others.
+fn first_of(mut reasons: Vec<String>) -> Option<String> {
+    let more = reasons.len().saturating_sub(NAMED_MAX);
+    reasons.truncate(NAMED_MAX);
+    if more > 0 {
+        reasons.push(format!("and {more} more"));
+    }
+    (!reasons.is_empty()).then(|| reasons.join("; "))
 }
 
 /// The text for a caller without a token, instead of a text that may contain file names.
@@ -79,7 +109,6 @@ mod tests {
     use axum::body::Body;
     use axum::http::Request;
     use tickwheel_api::{Levels, Readiness};
-    use tickwheel_queue::Queue;
 
     use super::*;
     use crate::access::tokens::{Grant, Tokens};
@@ -130,6 +159,20 @@ mod tests {
         let down = vec!["the background task `tokens` ended".to_owned()];
         let body = translate::ready(well, false, None, down.clone());
         assert_eq!((body.ready, body.status, body.reasons), (true, Readiness::Degraded, down));
+    }
+
+    #[tokio::test]
+    async fn the_shards_that_do_not_answer_are_named() {
+        let queue = Queue::options().shards(5).open_memory().expect("a queue");
+        assert_eq!((silent(&queue).await, unready(&queue)), (None, None));
+        queue.close();
+        let told = silent(&queue).await.expect("it is closed");
+        assert!(told.starts_with("shard 0 of 5: ") && told.ends_with("; and 2 more"), "{told}");
+        let unready = unready(&queue).expect("it is closed");
+        assert!(unready.starts_with("shard 0 of 5: the queue is not open; shard 1 of 5: "), "{unready}");
+        let one = Queue::options().open_memory().expect("a queue");
+        one.close();
+        assert!(!silent(&one).await.expect("it is closed").contains("shard"));
     }
 
     #[tokio::test]

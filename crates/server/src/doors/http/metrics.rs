@@ -257,6 +257,18 @@ metrics! {
     /// 1 if the store failed and the server is read-only, otherwise 0
     Gauge tickwheel_read_only:
         |figures, out| out.is(u64::from(figures.health.read_only.is_some()));
+    /// Number of shards, by state
+    ///
+    /// The states are `ready`, `read_only` (its store failed) and `not_ready` (it answers no calls). `/readyz` names the
+    /// shards that are not ready
+    Gauge tickwheel_shards {state}: |figures, out| {
+        let mut counts = [("ready", 0), ("read_only", 0), ("not_ready", 0)];
+        for (_, health) in figures.app.queue.health_of_shards() {
+            let state = if !health.ready { 2 } else { usize::from(health.read_only.is_some()) };
+            counts[state].1 += 1;
+        }
+        out.each(&counts)
+    };
     /// The durability of acknowledged calls and the kind of clock, as labels; always 1
     Gauge tickwheel_mode {durability, clock}:
         |figures, out| {
