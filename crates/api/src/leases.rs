@@ -54,7 +54,7 @@ body! {
 body! {
     /// One page of the leases that run. A page may have fewer entries than `limit`, or none, and still have a next one.
     pub struct LeasesPage: answer "LeasesPage" {
-        /// The leases in the order in which they began.
+        /// The leases in the order in which they began, shard by shard.
         leases: Vec<HeldLease> = has(list(object(), ""));
         /// The `cursor` of the next page; `null` on the last page.
         next_cursor: Option<String> = shown(None, or_null(text(512, "")));

@@ -24,6 +24,10 @@ impl Door {
                 command.env_remove(name);
             }
         }
+        // The servers of this run have this number of shards.
+        if let Some(shards) = std::env::var_os("TICKWHEEL_TEST_SHARDS") {
+            command.env("TICKWHEEL_SHARDS", shards);
+        }
         command.args(["serve", "--listen", "127.0.0.1:0", "--beanstalk", "127.0.0.1:0"]).args(options);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("start a server");
         let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();

@@ -10,6 +10,10 @@ pub(crate) fn tickwheel(words: &[&str]) -> Command {
             command.env_remove(name);
         }
     }
+    // The servers of this run have this number of shards.
+    if let Some(shards) = std::env::var_os("TICKWHEEL_TEST_SHARDS") {
+        command.env("TICKWHEEL_SHARDS", shards);
+    }
     // With its usual port, only one server could run on this computer.
     command.env("TICKWHEEL_BEANSTALK", "off").args(words).stdin(Stdio::null());
     command
