@@ -24,10 +24,6 @@ impl Door {
                 command.env_remove(name);
             }
         }
-        // The servers of this run have this number of shards.
-        if let Some(shards) = std::env::var_os("TICKWHEEL_TEST_SHARDS") {
-            command.env("TICKWHEEL_SHARDS", shards);
-        }
         command.args(["serve", "--listen", "127.0.0.1:0", "--beanstalk", "127.0.0.1:0"]).args(options);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("start a server");
         let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
@@ -40,9 +36,11 @@ impl Door {
         Self { child, address, http }
     }
 
-    /// Starts this server with its jobs in a directory.
+    /// Starts this server with its jobs in a directory, which has the number of shards of the variable `TICKWHEEL_TEST_SHARDS`, or one. The
+    /// other servers have one shard in any case: the ids in their conversations are those of beanstalkd, without gaps.
     pub(crate) fn durable(directory: &Path) -> Self {
-        Self::ours(&["--data", directory.to_str().expect("a path of text")])
+        let shards = std::env::var("TICKWHEEL_TEST_SHARDS").unwrap_or_else(|_| "1".to_owned());
+        Self::ours(&["--data", directory.to_str().expect("a path of text"), "--shards", &shards])
     }
 
     /// Starts beanstalkd, if it is installed. If the test run requires all components, a missing one is a failure.
