@@ -52,11 +52,7 @@ impl Meta {
     }
 
     pub(crate) fn to_bytes(self) -> [u8; HEADER_BYTES] {
-        let clock = match self.clock {
-            ClockMode::Real => 0,
-            ClockMode::Virtual => 1,
-        };
-        let secret = [le_u64(&self.secret, 0), le_u64(&self.secret, 8)];
+        let (clock, secret) = (clock_number(self.clock), secret_numbers(&self.secret));
         let (shards, number) = (self.shard.count().into(), self.shard.number().into());
         header(MAGIC, FORMAT, SEED, [shards, clock, secret[0], secret[1], u64::from(self.has_log), number])
     }
@@ -84,18 +80,46 @@ impl Meta {
             let what = format!("it names shard {number} of {shards}; there are 1 to {SHARDS_MAX}");
             return Err(OpenError::corrupt(META, SHARDS_AT as u64, what));
         };
-        let clock = match clock {
-            0 => ClockMode::Real,
-            1 => ClockMode::Virtual,
-            other => {
-                return Err(OpenError::corrupt(META, 24, format!("it has clock {other}; there are 0 and 1")));
-            }
-        };
-        let mut secret = [0; 16];
-        secret[..8].copy_from_slice(&low.to_le_bytes());
-        secret[8..].copy_from_slice(&high.to_le_bytes());
+        let clock = clock_of(clock, META)?;
+        let secret = secret_of([low, high]);
         Ok(Self { clock, secret, has_log: has_log == 1, format, shard })
     }
+}
+
+/// Returns the number of a clock in the header of a file.
+pub(crate) fn clock_number(clock: ClockMode) -> u64 {
+    match clock {
+        ClockMode::Real => 0,
+        ClockMode::Virtual => 1,
+    }
+}
+
+/// Returns the clock with this number in the header of `file`.
+///
+/// # Errors
+/// No clock has this number.
+pub(crate) fn clock_of(number: u64, file: &str) -> Result<ClockMode, OpenError> {
+    match number {
+        0 => Ok(ClockMode::Real),
+        1 => Ok(ClockMode::Virtual),
+        other => {
+            let what = format!("it has clock {other}; there are 0 and 1");
+            Err(OpenError::corrupt(file, CLOCK_AT as u64, what))
+        }
+    }
+}
+
+/// Returns a secret as two numbers of a header.
+pub(crate) fn secret_numbers(secret: &[u8; 16]) -> [u64; 2] {
+    [le_u64(secret, 0), le_u64(secret, 8)]
+}
+
+/// Returns the secret that two numbers of a header are.
+pub(crate) fn secret_of([low, high]: [u64; 2]) -> [u8; 16] {
+    let mut secret = [0; 16];
+    secret[..8].copy_from_slice(&low.to_le_bytes());
+    secret[8..].copy_from_slice(&high.to_le_bytes());
+    secret
 }
 
 /// Returns shard `number` of `shards`, if the numbers are in range.
@@ -189,16 +213,24 @@ pub(crate) fn create<D: Disk>(disk: &mut D, options: &StoreOptions) -> Result<Me
 /// # Errors
 /// If the disk failed. Then `meta` is the new file, whole, or is as before: the earlier file, or absent.
 pub(crate) fn write<D: Disk>(disk: &mut D, meta: Meta) -> Result<Meta, DiskError> {
-    let written_as = unfinished(META);
+    write_whole(disk, META, &meta.to_bytes())?;
+    Ok(meta)
+}
+
+/// Writes a file of the directory, in the place of the earlier one if there is one. The new file is durable when the call returns.
+///
+/// # Errors
+/// As [`write`].
+pub(crate) fn write_whole<D: Disk>(disk: &mut D, file: &str, bytes: &[u8]) -> Result<(), DiskError> {
+    let written_as = unfinished(file);
     if disk.list("")?.iter().any(|name| **name == *written_as) {
         disk.remove(&written_as)?;
     }
     disk.create(&written_as)?;
-    disk.write_at(&written_as, 0, &meta.to_bytes())?;
+    disk.write_at(&written_as, 0, bytes)?;
     disk.sync_data(&written_as)?;
-    disk.rename(&written_as, META)?;
-    disk.sync_dir("")?;
-    Ok(meta)
+    disk.rename(&written_as, file)?;
+    disk.sync_dir("")
 }
 
 #[cfg(test)]

@@ -4,7 +4,8 @@ use tickwheel_engine::SHARDS_MAX;
 
 use crate::disk::{Disk, DiskError};
 use crate::error::OpenError;
-use crate::layout::{HEADER_BYTES, SHARDS, UNFINISHED_MARK, header, read_own, unfinished};
+use crate::layout::{HEADER_BYTES, SHARDS, UNFINISHED_MARK, header, read_own};
+use crate::meta::{self, clock_number, clock_of, secret_numbers, write_whole};
 use crate::options::ClockMode;
 
 const MAGIC: [u8; 8] = *b"TICKSHDS";
@@ -59,35 +60,15 @@ pub(crate) fn content_of(bytes: &[u8]) -> Result<Content, OpenError> {
     let shards = shards.ok_or_else(|| {
         OpenError::corrupt(SHARDS, 16, format!("it has no number of shards from 2 to {SHARDS_MAX}"))
     })?;
-    let clock = match clock {
-        0 => ClockMode::Real,
-        1 => ClockMode::Virtual,
-        other => {
-            return Err(OpenError::corrupt(SHARDS, 24, format!("it has clock {other}; there are 0 and 1")));
-        }
-    };
-    let mut secret = [0; 16];
-    secret[..8].copy_from_slice(&low.to_le_bytes());
-    secret[8..].copy_from_slice(&high.to_le_bytes());
+    let clock = clock_of(clock, SHARDS)?;
+    let secret = meta::secret_of([low, high]);
     Ok(Content { shards, clock, secret, is_made: is_made == 1 })
 }
 
 /// Writes the file `shards`, in the place of the earlier one if there is one. The file is durable when the call returns.
 pub(crate) fn write<D: Disk>(disk: &mut D, content: Content) -> Result<(), DiskError> {
     let Content { shards, clock, secret, is_made } = content;
-    let clock = match clock {
-        ClockMode::Real => 0,
-        ClockMode::Virtual => 1,
-    };
-    let [low, high] = [0, 8].map(|at| crate::layout::le_u64(&secret, at));
-    let bytes = header(MAGIC, FORMAT, SEED, [shards.into(), clock, low, high, is_made.into(), 0]);
-    let written_as = unfinished(SHARDS);
-    if disk.list("")?.iter().any(|name| **name == *written_as) {
-        disk.remove(&written_as)?;
-    }
-    disk.create(&written_as)?;
-    disk.write_at(&written_as, 0, &bytes)?;
-    disk.sync_data(&written_as)?;
-    disk.rename(&written_as, SHARDS)?;
-    disk.sync_dir("")
+    let [low, high] = secret_numbers(&secret);
+    let own = [shards.into(), clock_number(clock), low, high, is_made.into(), 0];
+    write_whole(disk, SHARDS, &header(MAGIC, FORMAT, SEED, own))
 }
