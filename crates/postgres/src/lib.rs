@@ -1,0 +1,3 @@
+//! Keeps the tasks of Tickwheel in PostgreSQL.
+
+mod wire;

@@ -1,0 +1,1 @@
+//! The protocol of PostgreSQL, from the side of a client.
