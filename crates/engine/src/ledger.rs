@@ -20,7 +20,7 @@ use crate::bounds::Bounds;
 use crate::calls::{Answer, Stats, Unavailable};
 use crate::input::{CallId, Effect};
 use crate::ownership::Ownership;
-use crate::seam::{Request, RequestId, TaskEffect};
+use crate::seam::{Before, Request, RequestId, TaskEffect};
 use crate::settings::RuleEffect;
 use crate::slot::Slot;
 use crate::time::Seq;
@@ -121,14 +121,15 @@ impl Ledger {
     }
 
     /// Puts the effect on the task in `slot` into the batch. `batch_slot`: the value that `note` returned for the last effect on this task,
-    /// so that the batch finds that effect. Returns the place of the new effect. Seals a full batch, unless changes are kept together.
+    /// so that the batch finds that effect. `before`: the state of the task in the store, without this batch. Returns the place of the new effect. Seals a full batch, unless changes are kept together.
     pub(crate) fn note(
         &mut self,
         slot: Slot,
         batch_slot: Option<BatchSlot>,
         effect: TaskEffect,
+        before: Before,
     ) -> BatchSlot {
-        let batch_slot = self.batch.push(slot, batch_slot, effect);
+        let batch_slot = self.batch.push(slot, batch_slot, effect, before);
         self.seal_if_full();
         batch_slot
     }

@@ -65,8 +65,8 @@ pub use schedule::{
     Which, occurrence_key,
 };
 pub use seam::{
-    Batch, DueHistogram, DueKey, Filter, Found, Grid, Page, Reply, Request, RequestId, ShardStore,
-    TaskEffect, Validity, Wanted,
+    Batch, Before, DueHistogram, DueKey, Filter, Found, Grid, Growth, Page, Reply, Request, RequestId,
+    ShardStore, TaskEffect, Validity, Wanted,
 };
 pub use settings::{QueueRecord, QueueSettings, Rate, Retention, Rule, RuleEffect, RuleName};
 pub use shard::{SHARDS_MAX, ShardId};

@@ -24,7 +24,7 @@ use crate::config::EngineConfig;
 use crate::ledger::Ledger;
 use crate::name::{Key, QueueName};
 use crate::runs::{Ordered, Runs};
-use crate::seam::{DueKey, TaskEffect};
+use crate::seam::{Before, DueKey, TaskEffect};
 use crate::slot::Slot;
 use crate::task::{BURIED_FROM, Ended, Task};
 use crate::time::{Now, Timestamp};
@@ -153,8 +153,7 @@ impl Residence {
         let mut task = Task::clone(&entry.task);
         change(&mut task);
         task.seq = seq;
-        let is_sealed =
-            entry.body_sealed || entry.batch_slot.is_some_and(|batch_slot| ledger.is_sealed(batch_slot));
+        let is_sealed = is_sealed(entry, ledger);
         let body_known = is_sealed && Arc::ptr_eq(&entry.task.body, &task.body);
         let task = Arc::new(task);
         self.note(ledger, slot, TaskEffect::Stored { task: Arc::clone(&task), body_known });
@@ -172,8 +171,13 @@ impl Residence {
     /// Puts an effect into the write batch, and remembers that the entry is not durable yet.
     fn note(&mut self, ledger: &mut Ledger, slot: Slot, effect: TaskEffect) {
         let entry = self.entries.get_mut(slot);
+        let before = match entry.task.dead() {
+            _ if !is_sealed(entry, ledger) => Before::Absent,
+            Some(_) => Before::Dead,
+            None => Before::Live,
+        };
         entry.dirty = Some(effect.seq());
-        entry.batch_slot = Some(ledger.note(slot, entry.batch_slot, effect));
+        entry.batch_slot = Some(ledger.note(slot, entry.batch_slot, effect, before));
     }
 
     /// Notes that an effect of this entry is durable. Returns whether the entry is durable and should leave memory or become a stub, if
@@ -351,6 +355,11 @@ impl Residence {
     }
 }
 
+/// Whether a sealed batch, or the store, has a record of the task with the present body.
+fn is_sealed(entry: &Entry, ledger: &Ledger) -> bool {
+    entry.body_sealed || entry.batch_slot.is_some_and(|batch_slot| ledger.is_sealed(batch_slot))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -474,5 +483,40 @@ mod tests {
         assert!(!residence.made_durable(&ledger, slot), "a later change is not durable yet");
         ledger.commit(Now::at_ms(0), &mut out);
         assert_eq!(bodies_known(&mut out), [true], "the batch before has brought it");
+    }
+
+    #[test]
+    fn a_batch_knows_the_state_of_each_task_before_it() {
+        let (mut residence, mut ledger) =
+            (residence(1 << 20), Ledger::new(&Acquired::of_new_shard(), &Bounds::default()));
+        let slots = [1, 2].map(|id| residence.insert(Entry::new(Arc::new(task(id, 500)), id == 2)));
+        let mut out = Vec::new();
+        let mut requests = 0;
+        let mut committed = |ledger: &mut Ledger| {
+            ledger.commit(Now::at_ms(0), &mut out);
+            requests += 1;
+            ledger.committed(Now::at_ms(0), RequestId(requests), 1 << 30);
+            let request = out.drain(..).find_map(|effect| match effect {
+                crate::Effect::Request { request: crate::Request::Commit { batch, .. }, .. } => Some(batch),
+                _ => None,
+            });
+            let batch = request.expect("there is something to commit");
+            let queue = batch.growth().values().next().copied().unwrap_or_default();
+            (batch.before, (queue.live, queue.dead))
+        };
+        let die = |task: &mut Task| {
+            let (at, due_at) = (Timestamp::EPOCH, task.due_at);
+            let dead = crate::task::Dead { at, due_at, why: crate::task::Death::Expired, keyless: false };
+            task.extra_mut().dead = Some(dead);
+        };
+        for slot in slots {
+            residence.record(&mut ledger, slot, |task| task.attempts = 1);
+            residence.record(&mut ledger, slot, die);
+        }
+        assert_eq!(committed(&mut ledger), (vec![Before::Absent, Before::Live], (-1, 2)));
+        residence.record(&mut ledger, slots[0], |task| task.extra_mut().dead = None);
+        assert_eq!(committed(&mut ledger), (vec![Before::Dead], (1, -1)));
+        residence.record(&mut ledger, slots[0], |task| task.attempts = 0);
+        assert_eq!(committed(&mut ledger), (vec![Before::Live], (0, 0)));
     }
 }

@@ -4,6 +4,7 @@
 //! memory; the store has everything that was committed. A reply to a read shows all commits that were answered with [`Reply::Done`] before
 //! the read was submitted, and no commit that is answered after the read.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::acquired::{Acquired, AcquiredCursor, AcquiredPage};
@@ -163,10 +164,72 @@ pub enum Reply {
 pub struct Batch {
     /// The effects on tasks, one for each task that changed.
     pub effects: Vec<TaskEffect>,
+    /// The state of each changed task in the store before this batch, in the order of the effects. A store that can count the tasks of a
+    /// queue only by their changes needs it.
+    pub before: Vec<Before>,
     /// The engine state, if it changed. An engine state contains all earlier ones, so that a store may keep the last one only.
     pub state: Option<EngineState>,
     /// The effects on rules, one for each rule that changed.
     pub rules: Vec<RuleEffect>,
+}
+
+impl Batch {
+    /// Returns how the batch changes the numbers of tasks, for each queue whose numbers change. The order is that of the names.
+    #[must_use]
+    pub fn growth(&self) -> BTreeMap<QueueName, Growth> {
+        debug_assert_eq!(self.effects.len(), self.before.len(), "the state before is known for each effect");
+        let mut growth: BTreeMap<QueueName, Growth> = BTreeMap::new();
+        for (effect, before) in self.effects.iter().zip(&self.before) {
+            let (queue, after) = match effect {
+                TaskEffect::Stored { task, .. } if task.dead().is_some() => (&task.queue, Before::Dead),
+                TaskEffect::Stored { task, .. } => (&task.queue, Before::Live),
+                TaskEffect::Ended(ended) => (&ended.queue, Before::Absent),
+            };
+            if *before == after {
+                continue;
+            }
+            // `entry` would copy the name of the queue for each effect.
+            if !growth.contains_key(queue) {
+                growth.insert(queue.clone(), Growth::default());
+            }
+            if let Some(growth) = growth.get_mut(queue) {
+                growth.add(*before, -1);
+                growth.add(after, 1);
+            }
+        }
+        growth.retain(|_, growth| *growth != Growth::default());
+        growth
+    }
+}
+
+/// The state of a task in the store before a batch changes it.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Before {
+    /// The store did not have the task, or the task had ended.
+    Absent,
+    /// The task was neither ended nor dead.
+    Live,
+    /// The task was dead.
+    Dead,
+}
+
+/// By how many tasks a queue grew or, below 0, shrank.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub struct Growth {
+    /// The change of the number of tasks that are neither ended nor dead.
+    pub live: i64,
+    /// The change of the number of dead tasks.
+    pub dead: i64,
+}
+
+impl Growth {
+    fn add(&mut self, state: Before, by: i64) {
+        match state {
+            Before::Absent => {}
+            Before::Live => self.live += by,
+            Before::Dead => self.dead += by,
+        }
+    }
 }
 
 /// The new state of one task.

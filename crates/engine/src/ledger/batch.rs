@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::bounds::Bounds;
 use crate::schedule::{ScheduleId, ScheduleRecord};
-use crate::seam::{Batch, TaskEffect};
+use crate::seam::{Batch, Before, TaskEffect};
 use crate::settings::{Rule, RuleEffect, RuleName};
 use crate::slot::Slot;
 use crate::state::EngineState;
@@ -65,12 +65,14 @@ impl WriteBatch {
     }
 
     /// Adds the effect on the task in `slot`. `batch_slot`: the place of the last effect on this task. If that place is in the current
-    /// batch, the new effect replaces the last one. Returns the place of the new effect.
+    /// batch, the new effect replaces the last one. Returns the place of the new effect. `before`: the
+    /// state of the task before this batch, or before this effect; an effect that replaces another keeps the state of the first.
     pub(super) fn push(
         &mut self,
         slot: Slot,
         batch_slot: Option<BatchSlot>,
         effect: TaskEffect,
+        before: Before,
     ) -> BatchSlot {
         self.bytes += bytes_of(&effect);
         match batch_slot {
@@ -84,6 +86,7 @@ impl WriteBatch {
                 let index =
                     u32::try_from(self.batch.effects.len()).expect("a batch is closed long before 2^32");
                 self.batch.effects.push(effect);
+                self.batch.before.push(before);
                 self.slots.push(slot);
                 (self.number, index)
             }
@@ -129,7 +132,7 @@ impl WriteBatch {
     }
 
     fn is_empty(&self) -> bool {
-        let Batch { effects, state, rules } = &self.batch;
+        let Batch { effects, before: _, state, rules } = &self.batch;
         effects.is_empty() && state.is_none() && rules.is_empty() && !self.note_time
     }
 

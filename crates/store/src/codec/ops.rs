@@ -45,7 +45,7 @@ pub(crate) enum Op {
 
 /// Appends every record of a commit.
 pub(crate) fn put_batch(out: &mut Vec<u8>, batch: &Batch) {
-    let Batch { effects, state, rules } = batch;
+    let Batch { effects, before: _, state, rules } = batch;
     for effect in effects {
         match effect {
             TaskEffect::Stored { task, body_known } => put_stored(out, task, !body_known),
@@ -412,6 +412,7 @@ mod tests {
             ],
             state: Some(EngineState::from_parts(u64::MAX, 0b1_0100)),
             rules: rules(),
+            ..Batch::default()
         };
         let mut bytes = Vec::new();
         put_batch(&mut bytes, &batch);

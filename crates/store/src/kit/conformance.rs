@@ -1,5 +1,6 @@
 //! The checks that every store has to pass. The tests of a store call [`volatile`] or [`durable`]. A failed check panics with the reason.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::disk::Disk;
@@ -7,10 +8,10 @@ use crate::disk_store::DiskStore;
 use crate::io::Io;
 use crate::table::Table;
 use tickwheel_engine::{
-    Acquired, Batch, Body, Dead, Death, DueHistogram, DueKey, Ended, EngineState, Epoch, Filter, Found, Grid,
-    Key, LeaseNo, Outcome, Ownership, PRIORITY_DEFAULT, Page, Population, QueueName, QueueRecord,
-    QueueSettings, Reply, Request, RequestId, Retry, Rule, RuleEffect, RuleName, Seq, ShardId, ShardStore,
-    StoredLease, TargetRecord, Task, TaskEffect, Timestamp, Wanted,
+    Acquired, Batch, Before, Body, Dead, Death, DueHistogram, DueKey, Ended, EngineState, Epoch, Filter,
+    Found, Grid, Key, LeaseNo, Outcome, Ownership, PRIORITY_DEFAULT, Page, Population, QueueName,
+    QueueRecord, QueueSettings, Reply, Request, RequestId, Retry, Rule, RuleEffect, RuleName, Seq, ShardId,
+    ShardStore, StoredLease, TargetRecord, Task, TaskEffect, Timestamp, Wanted,
 };
 
 /// The settings of a store under test.
@@ -232,6 +233,8 @@ pub struct Owner<S> {
     pub acquired: Acquired,
     seq: Seq,
     asked: u64,
+    /// The state of each task that this owner committed.
+    known: BTreeMap<u64, Before>,
 }
 
 impl<S: ShardStore> Owner<S> {
@@ -244,7 +247,7 @@ impl<S: ShardStore> Owner<S> {
         let reply = ask(&mut store, 0, Request::Acquire { shard: ShardId::ONLY, wall: at(1_000) });
         let Reply::Acquired(acquired) = reply else { panic!("Acquire was answered {reply:?}") };
         let seq = acquired.ownership.last_seq;
-        let mut owner = Self { store, acquired, seq, asked: 0 };
+        let mut owner = Self { store, acquired, seq, asked: 0, known: BTreeMap::new() };
         while let Some(after) = owner.acquired.page.next.take() {
             let behind = after.clone();
             let reply = owner.ask(Request::AcquiredPage { after });
@@ -282,15 +285,23 @@ impl<S: ShardStore> Owner<S> {
         counted(&mut self.store, histogram)
     }
 
-    /// Commits effects under the ownership in [`acquired`](Self::acquired). Returns the answer.
+    /// Commits effects under the ownership in [`acquired`](Self::acquired). Returns the answer. A task that another owner committed counts
+    /// as new.
     pub fn commit(&mut self, effects: Vec<TaskEffect>) -> Reply {
         self.commit_batch(self.acquired.ownership, Batch { effects, ..Batch::default() })
     }
 
-    fn commit_batch(&mut self, ownership: Ownership, batch: Batch) -> Reply {
+    fn commit_batch(&mut self, ownership: Ownership, mut batch: Batch) -> Reply {
+        let before = |effect: &TaskEffect| self.known.get(&effect.id()).copied().unwrap_or(Before::Absent);
+        batch.before = batch.effects.iter().map(before).collect();
         let seq = batch.effects.iter().map(TaskEffect::seq).max().unwrap_or(self.seq).max(self.seq);
         self.seq = seq;
-        self.ask(Request::Commit { ownership, seq, wall: at(2_000), batch })
+        let after: Vec<(u64, Before)> = batch.effects.iter().map(after).collect();
+        let reply = self.ask(Request::Commit { ownership, seq, wall: at(2_000), batch });
+        if matches!(reply, Reply::Done { .. }) {
+            self.known.extend(after);
+        }
+        reply
     }
 
     fn done(&mut self, effects: Vec<TaskEffect>) {
@@ -339,6 +350,16 @@ impl<S: ShardStore> Owner<S> {
             other => panic!("a scan was answered {other:?}"),
         }
     }
+}
+
+/// Returns the id of the task of an effect, and the state of the task behind the effect.
+fn after(effect: &TaskEffect) -> (u64, Before) {
+    let state = match effect {
+        TaskEffect::Stored { task, .. } if task.dead().is_some() => Before::Dead,
+        TaskEffect::Stored { .. } => Before::Live,
+        TaskEffect::Ended(_) => Before::Absent,
+    };
+    (effect.id(), state)
 }
 
 /// Sends a request to a store, and polls the store until the store has answered.
