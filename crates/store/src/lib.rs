@@ -40,6 +40,7 @@ mod shards_file;
 mod table;
 
 pub mod doctor;
+pub mod records;
 pub mod salvage;
 
 #[doc(hidden)]

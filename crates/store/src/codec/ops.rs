@@ -1,12 +1,12 @@
 //! The records of the log, of checkpoints and of segments: how they are written and read.
 
 use tickwheel_engine::{
-    Batch, Ended, EngineState, LeaseNo, Outcome, Rule, RuleEffect, RuleName, Seq, Task, TaskEffect,
+    Batch, Body, Ended, EngineState, LeaseNo, Outcome, Rule, RuleEffect, RuleName, Seq, Task, TaskEffect,
 };
 
 use super::names::Names;
 use super::rule;
-use super::task::{TaskHead, key, put_task, read_head, read_task};
+use super::task::{self, TaskHead, key, put_task, read_head, read_task};
 use super::wire::{DecodeError, Reader, put_text, put_timestamp, put_varint, timestamp};
 
 mod tag {
@@ -93,6 +93,16 @@ pub(crate) fn put_rule(out: &mut Vec<u8>, name: &RuleName, rule: Option<&Rule>) 
 pub(crate) fn put_stored(out: &mut Vec<u8>, task: &Task, with_body: bool) {
     let tag = if with_body { tag::STORED } else { tag::STORED_BODY_KNOWN };
     put_op(out, tag, |out| put_task(out, task, with_body));
+}
+
+/// Appends a body without the task that has it. The bytes have neither a tag nor a length.
+pub(crate) fn put_body(out: &mut Vec<u8>, body: &Body) {
+    task::put_body(out, body);
+}
+
+/// Reads all bytes as a body that [`put_body`] wrote.
+pub(crate) fn read_body(bytes: &[u8], names: &mut Names) -> Result<Body, DecodeError> {
+    task::read_body(&mut Reader::new(bytes), names)
 }
 
 /// Appends the end of a task.

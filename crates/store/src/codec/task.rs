@@ -82,7 +82,8 @@ pub(super) fn put_task(out: &mut Vec<u8>, task: &Task, with_body: bool) {
     put_extra_behind_body(out, task.extra());
 }
 
-fn put_body(out: &mut Vec<u8>, body: &Body) {
+/// Appends a body without the task that has it.
+pub(super) fn put_body(out: &mut Vec<u8>, body: &Body) {
     let Body { payload, content_type, tags, timeline } = body;
     put_member(out, tag::CONTENT_TYPE, Some(&**content_type).filter(|text| !text.is_empty()), put_text);
     tags.iter().for_each(|tag| put_member(out, tag::TAG, Some(tag.as_str()), put_text));
@@ -154,16 +155,9 @@ pub(super) fn read_task(
                 let until = timestamp(reader)?;
                 task.lease = Some(StoredLease { no, until, written_in: Epoch(reader.number()?) });
             }
-            tag::CONTENT_TYPE if with_body => body.content_type = names.content_type(reader.str()?),
-            tag::TAG if with_body => body.tags.push(word(reader)?),
-            tag::PAYLOAD if with_body => {
-                body.payload = reader.bytes()?.to_vec();
-                has_payload = true;
-            }
-            tag::MOMENT if with_body => {
-                let at = timestamp(reader)?;
-                let content_type = names.content_type(reader.str()?);
-                body.timeline.push(Moment { at, payload: reader.bytes()?.to_vec(), content_type });
+            tag::CONTENT_TYPE..=tag::MOMENT if with_body => {
+                has_payload |= tag == tag::PAYLOAD;
+                read_body_member(tag, reader, names, &mut body)?;
             }
             _ if read_extra(tag, reader, extra(&mut task))? => {}
             _ => return Err(reader.error("a member of a later format")),
@@ -176,6 +170,40 @@ pub(super) fn read_task(
         task.body = Arc::new(body);
     }
     Ok(task)
+}
+
+/// Reads a body that stands alone, up to the end of `reader`.
+pub(super) fn read_body(reader: &mut Reader<'_>, names: &mut Names) -> Result<Body, DecodeError> {
+    let mut body = Body::default();
+    let (mut has_payload, mut last) = (false, 0);
+    while let Some(tag) = reader.tag(&mut last, &[tag::TAG, tag::MOMENT])? {
+        if !(tag::CONTENT_TYPE..=tag::MOMENT).contains(&tag) {
+            return Err(reader.error("a member of a later format"));
+        }
+        has_payload |= tag == tag::PAYLOAD;
+        read_body_member(tag, reader, names, &mut body)?;
+    }
+    if has_payload { Ok(body) } else { Err(reader.error("no payload")) }
+}
+
+/// Reads one member of a body. `tag` is between `CONTENT_TYPE` and `MOMENT`.
+fn read_body_member(
+    tag: u8,
+    reader: &mut Reader<'_>,
+    names: &mut Names,
+    body: &mut Body,
+) -> Result<(), DecodeError> {
+    match tag {
+        tag::CONTENT_TYPE => body.content_type = names.content_type(reader.str()?),
+        tag::TAG => body.tags.push(word(reader)?),
+        tag::PAYLOAD => body.payload = reader.bytes()?.to_vec(),
+        _ => {
+            let at = timestamp(reader)?;
+            let content_type = names.content_type(reader.str()?);
+            body.timeline.push(Moment { at, payload: reader.bytes()?.to_vec(), content_type });
+        }
+    }
+    Ok(())
 }
 
 fn extra(task: &mut Task) -> &mut Extra {

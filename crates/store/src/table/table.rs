@@ -1,6 +1,6 @@
 //! The table of one shard.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::history::{Histories, HistoryLimits};
 use crate::rules::Rules;
 use tickwheel_engine::{
     AcquiredCursor, AcquiredPage, DueHistogram, DueKey, Ended, EngineState, Filter, Found, Outcome, Page,
-    QueueName, Rule, RuleEffect, RuleName, Seq, Task, TaskEffect, Timestamp, Wanted,
+    Population, QueueName, Rule, RuleEffect, RuleName, Seq, Task, TaskEffect, Timestamp, Wanted,
 };
 
 /// A part of a due histogram ends after this many tasks, at the next task with another due time. To count them takes a millisecond or two.
@@ -151,6 +151,19 @@ impl Table {
         let (page, ids) = acquired::page(after, max, queues, QueueIndex::population, &self.rules, leased);
         let leased = ids.into_iter().filter_map(|id| self.live.get(&id)).cloned().collect();
         AcquiredPage { leased, ..page }
+    }
+
+    /// Returns at most `max` of the facts that a new owner needs, behind `after`: these queues, the rules of this table, and separately the
+    /// ids of the leased tasks of the page. For a store that keeps its live tasks in another place.
+    #[must_use]
+    pub fn facts(
+        &self,
+        after: Option<&AcquiredCursor>,
+        max: usize,
+        queues: &BTreeMap<QueueName, Population>,
+        leased: &BTreeSet<u64>,
+    ) -> (AcquiredPage, Vec<u64>) {
+        acquired::page(after, max, queues, |population| *population, &self.rules, leased)
     }
 
     /// Looks up one task: among the live tasks first, then among the ended tasks that are remembered.
