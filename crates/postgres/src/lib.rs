@@ -1,3 +1,28 @@
 //! Keeps the tasks of Tickwheel in PostgreSQL.
+//!
+//! [`PostgresStore`] keeps the tasks of one shard behind [`ShardStore`](tickwheel_engine::ShardStore). A process has one [`Node`]: it beats in
+//! the database, so that no other process takes its shards, and its lanes commit the batches of all shards. Below is the trait
+//! [`Database`](database::Database), which PostgreSQL and the database of the simulator implement.
 
+mod batch;
+mod beats;
+mod clock;
+pub mod counts;
+pub mod database;
+mod lane;
+mod mailbox;
+mod node;
+mod pulse;
+mod run;
+mod store;
 mod wire;
+
+pub use batch::OutOfRange;
+pub use beats::Beats;
+pub use clock::DatabaseClock;
+pub use lane::{Job, Lane, Outcome, Rest};
+pub use mailbox::Mailbox;
+pub use node::{BootClock, Event, News, Node, ReadJob};
+pub use pulse::Pulse;
+pub use run::Threads;
+pub use store::PostgresStore;

@@ -1,0 +1,150 @@
+//! [`Beats`]: keeps the incarnation of this process alive, and ends those that beat no more.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tickwheel_engine::Validity;
+
+use crate::database::{ConnectFailure, Database, Failure, NodeEntry, Session};
+use crate::node::Node;
+
+/// The time before the next try, while the database does not answer.
+const AGAIN: Duration = Duration::from_millis(200);
+
+/// Sends the beats of this process, on a session of its own.
+#[derive(Debug)]
+pub struct Beats<D: Database> {
+    database: Arc<D>,
+    node: Arc<Node>,
+    /// The entry of the process. Each incarnation has a name of its own.
+    entry: NodeEntry,
+    session: Option<D::Session>,
+    /// The beats of the others, and since when each was seen (boot-time clock, ns).
+    others: BTreeMap<String, (i64, u64)>,
+    timeline: Option<i64>,
+}
+
+impl<D: Database> Beats<D> {
+    /// Returns the beats of a process without an incarnation.
+    #[must_use]
+    pub fn new(database: Arc<D>, node: Arc<Node>, entry: NodeEntry) -> Self {
+        Self { database, node, entry, session: None, others: BTreeMap::new(), timeline: None }
+    }
+
+    /// Sends one beat. Begins an incarnation before, if there is none; `name` makes a random name for it. Returns the time until the next
+    /// call.
+    ///
+    /// # Errors
+    /// The database refuses this process. A later call may succeed.
+    pub fn turn(&mut self, name: impl FnOnce() -> String) -> Result<Duration, String> {
+        match self.beat(name) {
+            Ok(()) => {
+                self.node.set_trouble("beat", None);
+                Ok(Duration::from_nanos(self.node.pulse().interval_ns()))
+            }
+            Err(Trouble::Refused(why)) => {
+                self.session = None;
+                self.node.set_trouble("beat", Some(&why));
+                Err(why)
+            }
+            Err(Trouble::Later(why)) => {
+                self.session = None;
+                self.node.set_trouble("beat", Some(&why));
+                let interval = Duration::from_nanos(self.node.pulse().interval_ns());
+                Ok(AGAIN.min(interval))
+            }
+        }
+    }
+
+    fn beat(&mut self, name: impl FnOnce() -> String) -> Result<(), Trouble> {
+        let incarnation = match self.node.incarnation() {
+            Some(incarnation) => incarnation,
+            None => self.join(name())?,
+        };
+        let mut session = match self.session.take() {
+            Some(session) => session,
+            None => self.database.connect(&incarnation)?,
+        };
+        let was_valid = self.node.validity(&incarnation) == Validity::Valid;
+        let sent_ns = self.node.now_ns();
+        let beat = session.beat(&incarnation)?;
+        let arrived_ns = self.node.now_ns();
+        let Some(wall_ns) = beat.wall_ns else {
+            // Another process has ended this incarnation, and may have its shards. The next call begins a new one.
+            self.node.pulse().end();
+            self.node.wake_all();
+            return Err(Trouble::Later(
+                "another process has taken over, because this one did not beat for a lease".to_owned(),
+            ));
+        };
+        self.node.clock().note(wall_ns, arrived_ns);
+        self.node.pulse().answered(sent_ns);
+        if !was_valid {
+            self.node.wake_all();
+        }
+        if self.timeline.replace(beat.timeline) != Some(beat.timeline) {
+            // A beat that stood still on one timeline and stands still on another was perhaps lost in between.
+            self.others.clear();
+        }
+        self.watch(&mut session, beat.others, arrived_ns)?;
+        self.session = Some(session);
+        Ok(())
+    }
+
+    fn join(&mut self, incarnation: String) -> Result<String, Trouble> {
+        self.entry.incarnation.clone_from(&incarnation);
+        let mut session = self.database.connect(&incarnation)?;
+        session.join(&self.entry)?;
+        self.session = Some(session);
+        self.node.pulse().begin(incarnation.clone());
+        Ok(incarnation)
+    }
+
+    /// Ends each incarnation whose beat stood still for a whole lease.
+    fn watch(
+        &mut self,
+        session: &mut D::Session,
+        others: Vec<(String, i64)>,
+        now_ns: u64,
+    ) -> Result<(), Trouble> {
+        let lease_ns = self.node.pulse().lease_ns();
+        self.others.retain(|name, _| others.iter().any(|(other, _)| other == name));
+        let mut alive = Vec::new();
+        for (name, beat) in others {
+            let (seen, since_ns) = self.others.entry(name.clone()).or_insert((beat, now_ns));
+            if *seen != beat {
+                (*seen, *since_ns) = (beat, now_ns);
+            }
+            if now_ns.saturating_sub(*since_ns) < lease_ns {
+                alive.push(name);
+            } else if session.end(&name, beat)? {
+                self.others.remove(&name);
+            }
+        }
+        self.node.set_alive(alive);
+        Ok(())
+    }
+}
+
+enum Trouble {
+    Refused(String),
+    Later(String),
+}
+
+impl From<ConnectFailure> for Trouble {
+    fn from(failure: ConnectFailure) -> Self {
+        match failure {
+            ConnectFailure::Unreachable(why) => Self::Later(why),
+            ConnectFailure::Refused(why) => Self::Refused(why),
+        }
+    }
+}
+
+impl From<Failure> for Trouble {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Refused { why, .. } | Failure::Gone { why } => Self::Later(why),
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! [`Node`]: this process among those that share the database.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tickwheel_engine::Validity;
+
+use crate::clock::DatabaseClock;
+use crate::database::{Holder, Read, Seen};
+use crate::lane::{Job, Outcome};
+use crate::mailbox::Mailbox;
+use crate::pulse::Pulse;
+
+/// Reads the boot-time clock of this machine (ns). The clock goes on while the machine sleeps.
+pub type BootClock = Box<dyn Fn() -> u64 + Send + Sync>;
+
+/// What the stores of this process share: the work for the lanes and readers, the news for each shard, and until when the process may answer.
+///
+/// A node has no threads. The threads of [`run`](crate::run) do its work; the simulator does it step by step.
+pub struct Node {
+    boot_clock: BootClock,
+    pulse: Mutex<Pulse>,
+    clock: Mutex<DatabaseClock>,
+    lanes: Vec<Mailbox<(u32, Job)>>,
+    reads: Mailbox<ReadJob>,
+    shards: Mutex<BTreeMap<u32, Arc<News>>>,
+    /// The other incarnations that beat, and the troubles of the threads.
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Incarnations that were seen to beat within their lease.
+    alive: Vec<String>,
+    troubles: BTreeMap<String, String>,
+}
+
+/// A question of one shard.
+#[derive(Debug)]
+pub struct ReadJob {
+    /// The shard.
+    pub shard: u32,
+    /// The number by which the shard knows the question.
+    pub no: u64,
+    /// The question.
+    pub read: Read,
+}
+
+/// News for the store of one shard.
+#[derive(Debug)]
+pub enum Event {
+    /// A job of a lane has an outcome.
+    Job(Outcome),
+    /// A question was answered; `Err`: it cannot be answered, for this reason.
+    Read(u64, Result<Seen, String>),
+}
+
+/// The news that the store of one shard has not taken yet.
+pub struct News {
+    events: Mutex<Vec<Event>>,
+    wake: tickwheel_store::Wake,
+}
+
+impl News {
+    /// Takes out all news.
+    pub fn take(&self) -> Vec<Event> {
+        std::mem::take(&mut *lock(&self.events))
+    }
+
+    fn push(&self, event: Event) {
+        lock(&self.events).push(event);
+        (self.wake)();
+    }
+}
+
+impl std::fmt::Debug for News {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("News").field("events", &self.events).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Node {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Node").field("pulse", &self.pulse).field("state", &self.state).finish_non_exhaustive()
+    }
+}
+
+impl Node {
+    /// Returns a node without an incarnation. `lease_ms`: how long the beat of a process must stand still before another process may take its
+    /// shards (ms). `lanes`: how many sessions commit side by side, at least 1.
+    #[must_use]
+    pub fn new(lease_ms: u32, lanes: usize, boot_clock: BootClock) -> Self {
+        Self {
+            boot_clock,
+            pulse: Mutex::new(Pulse::new(lease_ms)),
+            clock: Mutex::new(DatabaseClock::default()),
+            lanes: (0..lanes.max(1)).map(|_| Mailbox::default()).collect(),
+            reads: Mailbox::default(),
+            shards: Mutex::new(BTreeMap::new()),
+            state: Mutex::new(State::default()),
+        }
+    }
+
+    /// Registers the store of a shard. Returns its news; `wake` is called when there are new ones.
+    #[must_use]
+    pub fn register(&self, shard: u32, wake: tickwheel_store::Wake) -> Arc<News> {
+        let news = Arc::new(News { events: Mutex::new(Vec::new()), wake });
+        lock(&self.shards).insert(shard, Arc::clone(&news));
+        news
+    }
+
+    /// Gives a job to the lane of the shard.
+    pub fn submit(&self, shard: u32, job: Job) {
+        self.lanes[shard as usize % self.lanes.len()].push((shard, job));
+    }
+
+    /// Gives a question to the readers.
+    pub fn ask(&self, job: ReadJob) {
+        self.reads.push(job);
+    }
+
+    /// Returns the jobs of one lane.
+    #[must_use]
+    pub fn lane(&self, index: usize) -> &Mailbox<(u32, Job)> {
+        &self.lanes[index]
+    }
+
+    /// Returns the number of lanes.
+    #[must_use]
+    pub fn lanes(&self) -> usize {
+        self.lanes.len()
+    }
+
+    /// Returns the questions for the readers.
+    #[must_use]
+    pub fn reads(&self) -> &Mailbox<ReadJob> {
+        &self.reads
+    }
+
+    /// Tells a shard its news.
+    pub fn tell(&self, shard: u32, event: Event) {
+        let news = lock(&self.shards).get(&shard).cloned();
+        if let Some(news) = news {
+            news.push(event);
+        }
+    }
+
+    /// Wakes the stores of all shards, because the validity changed.
+    pub fn wake_all(&self) {
+        let all: Vec<Arc<News>> = lock(&self.shards).values().cloned().collect();
+        all.iter().for_each(|news| (news.wake)());
+    }
+
+    /// Returns the boot-time clock now (ns).
+    #[must_use]
+    pub fn now_ns(&self) -> u64 {
+        (self.boot_clock)()
+    }
+
+    /// Returns the present incarnation.
+    #[must_use]
+    pub fn incarnation(&self) -> Option<String> {
+        self.pulse().incarnation().map(str::to_owned)
+    }
+
+    /// Returns whether shards that were taken by this incarnation may answer now. Reads the clock.
+    #[must_use]
+    pub fn validity(&self, incarnation: &str) -> Validity {
+        let pulse = self.pulse();
+        // The clock is read last, so that a wait for the lock counts.
+        pulse.validity(incarnation, self.now_ns())
+    }
+
+    /// Returns the pulse.
+    pub fn pulse(&self) -> MutexGuard<'_, Pulse> {
+        lock(&self.pulse)
+    }
+
+    /// Returns the clock of the database.
+    pub fn clock(&self) -> MutexGuard<'_, DatabaseClock> {
+        lock(&self.clock)
+    }
+
+    /// Notes which other incarnations beat within their lease.
+    pub fn set_alive(&self, alive: Vec<String>) {
+        lock(&self.state).alive = alive;
+    }
+
+    /// Whether the holder of a shard is known to beat, so that it makes no sense to ask for the shard.
+    #[must_use]
+    pub fn is_alive(&self, holder: &Holder) -> bool {
+        lock(&self.state).alive.contains(&holder.incarnation)
+    }
+
+    /// Notes why one of the threads does not get on; `None`: it does.
+    pub fn set_trouble(&self, thread: &str, why: Option<&str>) {
+        let mut state = lock(&self.state);
+        match why {
+            Some(why) => drop(state.troubles.insert(thread.to_owned(), why.to_owned())),
+            None => drop(state.troubles.remove(thread)),
+        }
+    }
+
+    /// Returns why the process does not get on, as a part of a sentence; `None`: everything is in order.
+    #[must_use]
+    pub fn trouble(&self) -> Option<String> {
+        lock(&self.state).troubles.values().next().cloned()
+    }
+
+    /// Ends all work: the threads end once they have no more jobs.
+    pub fn close(&self) {
+        self.lanes.iter().for_each(Mailbox::close);
+        self.reads.close();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // No method leaves a value half changed, so a panic of another thread does no harm here.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

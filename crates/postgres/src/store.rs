@@ -1,0 +1,724 @@
+//! [`PostgresStore`]: keeps the tasks of one shard in PostgreSQL.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use tickwheel_engine::{
+    Acquired, AcquiredCursor, AcquiredPage, Batch, DueHistogram, DueKey, EngineState, Epoch, Found,
+    Ownership, Page, Population, QueueName, Reply, Request, RequestId, Seq, ShardId, ShardStore, Task,
+    TaskEffect, Timestamp, Validity, Wanted,
+};
+use tickwheel_store::records::{RecordError, RecordReader};
+use tickwheel_store::{HistoryLimits, QueueStore, Table};
+
+use crate::batch::encode;
+use crate::counts;
+use crate::database::{BatchRow, Claim, Fold, Holder, Read, Rows, Seen, Snapshot, Take, Taken, TaskRow};
+use crate::lane::{Job, Outcome};
+use crate::node::{Event, News, Node, ReadJob};
+
+/// Batches are folded once there are this many, or once their ends have this many bytes.
+const FOLD_BATCHES: u64 = 1_000;
+const FOLD_BYTES: usize = 8 << 20;
+/// Folds may have twice the ends that are remembered, and this many more. Then a fold with the whole history replaces them.
+const FOLDED_MORE: usize = 10_000;
+/// After a loss, the numbers of changes and the ids go on this much higher, so that no number that was seen comes again.
+const AFTER_LOSS: u64 = 1 << 24;
+/// The entries in a page of the `Acquired` reply to a new owner.
+const ACQUIRED_PAGE: usize = 4_096;
+
+/// Keeps the tasks of one shard in PostgreSQL, behind [`ShardStore`].
+///
+/// The tasks stay in the database. In memory are the numbers of tasks of each queue, the rules, and the ends that are remembered. Each commit
+/// is a batch with a number; the lane of the shard sends it, and resends it if the answer was lost, so the engine never learns of an unknown
+/// outcome. A read is answered once all batches in its snapshot were answered, so that a reply never shows a commit that is answered later.
+///
+/// A store asks its [`Node`] whether the process may answer. If another process took the shard, commits and reads get
+/// [`Reply::Fenced`], and the shard can be acquired again.
+#[derive(Debug)]
+pub struct PostgresStore {
+    shard: ShardId,
+    node: Arc<Node>,
+    news: Arc<News>,
+    history: HistoryLimits,
+    page: usize,
+    phase: Phase,
+    /// The number of the next question to the readers. A number is never used again, so an answer of before is recognised.
+    next_read: u64,
+    /// Questions under way: the request, or `None` for the history.
+    reads: BTreeMap<u64, Option<Asked>>,
+    replies: Vec<(RequestId, Reply)>,
+    holder: Option<Holder>,
+    reader: RecordReader,
+}
+
+#[derive(Debug)]
+enum Phase {
+    Unowned,
+    Taking { request: RequestId, incarnation: String },
+    Owned(Box<Owned>),
+    Releasing(RequestId),
+}
+
+/// The state of a shard that this process owns.
+#[derive(Debug)]
+struct Owned {
+    incarnation: String,
+    claim: Claim,
+    /// The number of the last batch that was answered.
+    last_no: i64,
+    last_seq: Seq,
+    last_wall: Timestamp,
+    committing: Option<Committing>,
+    populations: BTreeMap<QueueName, Population>,
+    leased: BTreeSet<u64>,
+    /// The leased tasks of the page that is being read, with the page and the request.
+    paging: Option<(RequestId, Paging)>,
+    /// The rules, the ends that are remembered and the engine state. No task is in the table.
+    table: Table,
+    /// Whether the ends in all folds were read.
+    history_read: bool,
+    /// Answers to reads whose snapshot has a batch that was not answered yet.
+    early: Vec<(Asked, Seen)>,
+    /// Look-ups that wait for the history.
+    unanswered: Vec<(Asked, Vec<Option<TaskRow>>)>,
+    unfolded: Unfolded,
+    /// The number of ends in all folds.
+    folded: usize,
+    folding: Option<Folding>,
+}
+
+#[derive(Debug)]
+struct Committing {
+    request: RequestId,
+    seq: Seq,
+    wall: Timestamp,
+    batch: Batch,
+    counts: Vec<u8>,
+    ended: Vec<u8>,
+}
+
+/// The batches since the last fold.
+#[derive(Debug, Default)]
+struct Unfolded {
+    batches: u64,
+    ended: Vec<u8>,
+    ends: usize,
+}
+
+/// The fold under way.
+#[derive(Debug)]
+struct Folding {
+    unfolded: Unfolded,
+    /// The number of ends in all folds once this fold is there.
+    folded: usize,
+}
+
+/// A question of the engine.
+#[derive(Clone, Debug)]
+struct Asked {
+    request: RequestId,
+    read: Read,
+}
+
+#[derive(Debug)]
+enum Paging {
+    First(Box<Acquired>),
+    Next(AcquiredPage),
+}
+
+impl PostgresStore {
+    /// Returns the store of one shard. `news` is what [`Node::register`] returned for the shard.
+    #[must_use]
+    pub fn new(shard: ShardId, node: Arc<Node>, news: Arc<News>) -> Self {
+        Self {
+            shard,
+            node,
+            news,
+            history: HistoryLimits::default(),
+            page: ACQUIRED_PAGE,
+            phase: Phase::Unowned,
+            next_read: 0,
+            reads: BTreeMap::new(),
+            replies: Vec::new(),
+            holder: None,
+            reader: RecordReader::new(),
+        }
+    }
+
+    /// Sets how many ended tasks are remembered, and for how long. Without this call, the store has the default [`HistoryLimits`].
+    #[must_use]
+    pub fn with_history(mut self, history: HistoryLimits) -> Self {
+        self.history = history;
+        self
+    }
+
+    /// Sets how many entries a page of the `Acquired` reply has. The default is 4,096.
+    #[must_use]
+    pub fn with_acquired_page(mut self, entries: usize) -> Self {
+        self.page = entries;
+        self
+    }
+
+    /// Returns the process that has the shard, if it was another one when this store last asked.
+    #[must_use]
+    pub fn holder(&self) -> Option<&Holder> {
+        self.holder.as_ref()
+    }
+
+    fn acquire(&mut self, request: RequestId, shard: ShardId, wall: Timestamp) {
+        if shard != self.shard {
+            let why = format!("take {shard}: this store has {} only", self.shard);
+            return self.reply(request, Reply::Failed { why });
+        }
+        self.forget();
+        let Some(incarnation) = self.node.incarnation() else {
+            return self.reply(request, Reply::Held);
+        };
+        if self.holder.as_ref().is_some_and(|holder| self.node.is_alive(holder)) {
+            return self.reply(request, Reply::Held);
+        }
+        let take = Take { shard: shard.number(), incarnation: incarnation.clone(), wall: wall.as_ms() };
+        self.phase = Phase::Taking { request, incarnation };
+        self.node.submit(self.shard.number(), Job::Take(take));
+    }
+
+    /// Forgets the state of an ownership that is over, and answers what was asked under it.
+    fn forget(&mut self) {
+        let fenced: Vec<RequestId> = match std::mem::replace(&mut self.phase, Phase::Unowned) {
+            Phase::Owned(owned) => owned.requests().collect(),
+            Phase::Taking { .. } | Phase::Releasing(_) | Phase::Unowned => Vec::new(),
+        };
+        let asked = std::mem::take(&mut self.reads).into_values().flatten().map(|asked| asked.request);
+        self.replies.extend(fenced.into_iter().chain(asked).map(|request| (request, Reply::Fenced)));
+    }
+
+    fn taken(&mut self, request: RequestId, incarnation: String, snapshot: Snapshot) {
+        match Owned::new(self.shard, incarnation, snapshot, self.history, &mut self.reader) {
+            Ok((mut owned, secret)) => {
+                let shard = self.shard.number();
+                self.next_read += 1;
+                self.reads.insert(self.next_read, None);
+                self.node.ask(ReadJob { shard, no: self.next_read, read: Read::History });
+                self.holder = None;
+                let ownership =
+                    Ownership { shard: self.shard, epoch: owned.epoch(), last_seq: owned.last_seq };
+                let acquired = Acquired {
+                    ownership,
+                    last_wall: owned.last_wall,
+                    state: owned.table.state(),
+                    secret,
+                    room: u64::MAX,
+                    page: AcquiredPage::default(),
+                };
+                let (page, ids) = owned.table.facts(None, self.page, &owned.populations, &owned.leased);
+                let acquired = Acquired { page, ..acquired };
+                owned.paging = Some((request, Paging::First(Box::new(acquired))));
+                self.phase = Phase::Owned(Box::new(owned));
+                self.read_page(ids);
+            }
+            Err(why) => {
+                let why = format!("read {}: {why}", self.shard);
+                self.reply(request, Reply::Failed { why });
+            }
+        }
+    }
+
+    /// Asks for the leased tasks of the page that is being read, and answers at once if it has none.
+    fn read_page(&mut self, ids: Vec<u64>) {
+        let Phase::Owned(owned) = &mut self.phase else { return };
+        if ids.is_empty() {
+            if let Some((request, paging)) = owned.paging.take() {
+                self.reply(request, paging.reply());
+            }
+            return;
+        }
+        let Some((request, _)) = &owned.paging else { return };
+        let request = *request;
+        self.read(request, Read::Find(ids.into_iter().map(Wanted::Id).collect()));
+    }
+
+    fn next_page(&mut self, request: RequestId, after: &AcquiredCursor) {
+        let page = self.page;
+        let Some(owned) = self.owned() else { return self.reply(request, Reply::Fenced) };
+        let (page, ids) = owned.table.facts(Some(after), page, &owned.populations, &owned.leased);
+        owned.paging = Some((request, Paging::Next(page)));
+        self.read_page(ids);
+    }
+
+    fn commit(&mut self, request: RequestId, ownership: Ownership, seq: Seq, wall: Timestamp, batch: Batch) {
+        let claim = self.claim(ownership);
+        let Some(owned) = self.owned().filter(|owned| Some(owned.claim) == claim) else {
+            return self.reply(request, Reply::Fenced);
+        };
+        assert!(
+            seq >= owned.last_seq,
+            "a commit ends at change {seq}, and {} is committed already",
+            owned.last_seq
+        );
+        if batch == Batch::default() {
+            // The engine asks for the room only.
+            return self.reply(request, Reply::Done { room: u64::MAX });
+        }
+        match encode(owned.claim, owned.last_no + 1, seq, wall, &batch) {
+            Ok(encoded) => {
+                owned.committing = Some(Committing {
+                    request,
+                    seq,
+                    wall,
+                    batch,
+                    counts: encoded.counts.clone(),
+                    ended: encoded.ended.clone(),
+                });
+                self.node.submit(self.shard.number(), Job::Commit(encoded));
+            }
+            Err(error) => self.reply(request, Reply::Failed { why: error.to_string() }),
+        }
+    }
+
+    fn read(&mut self, request: RequestId, read: Read) {
+        self.next_read += 1;
+        self.reads.insert(self.next_read, Some(Asked { request, read: read.clone() }));
+        self.node.ask(ReadJob { shard: self.shard.number(), no: self.next_read, read });
+    }
+
+    /// Reads on behalf of the engine, if this process owns the shard.
+    fn read_for_engine(&mut self, request: RequestId, read: Read) {
+        if self.owned().is_some() {
+            self.read(request, read);
+        } else {
+            self.reply(request, Reply::Fenced);
+        }
+    }
+
+    fn release(&mut self, request: RequestId, ownership: Ownership) {
+        let claim = self.claim(ownership);
+        let Some(claim) = self.owned().map(|owned| owned.claim).filter(|owned| Some(*owned) == claim) else {
+            return self.reply(request, Reply::Fenced);
+        };
+        self.forget();
+        self.phase = Phase::Releasing(request);
+        self.node.submit(self.shard.number(), Job::Release(claim));
+    }
+
+    fn claim(&self, ownership: Ownership) -> Option<Claim> {
+        let Ownership { shard, epoch, last_seq: _ } = ownership;
+        (shard == self.shard).then(|| Claim { shard: shard.number(), epoch: i64::from(epoch.0) })
+    }
+
+    fn owned(&mut self) -> Option<&mut Owned> {
+        if let Phase::Owned(owned) = &mut self.phase { Some(owned) } else { None }
+    }
+
+    fn reply(&mut self, request: RequestId, reply: Reply) {
+        self.replies.push((request, reply));
+    }
+
+    fn job_ended(&mut self, outcome: Outcome) {
+        match (std::mem::replace(&mut self.phase, Phase::Unowned), outcome) {
+            (Phase::Taking { request, incarnation }, Outcome::Taken(Taken::Taken(snapshot))) => {
+                self.taken(request, incarnation, *snapshot);
+            }
+            (Phase::Taking { request, .. }, Outcome::Taken(Taken::Held(holder))) => {
+                self.holder = Some(holder);
+                self.reply(request, Reply::Held);
+            }
+            (Phase::Taking { request, .. }, Outcome::Refused { why }) => {
+                self.reply(request, Reply::Failed { why })
+            }
+            (Phase::Releasing(request), Outcome::Released) => self.reply(request, Reply::Released),
+            (Phase::Releasing(request), Outcome::Refused { why }) => {
+                self.reply(request, Reply::Failed { why })
+            }
+            (Phase::Owned(owned), outcome) => {
+                self.phase = Phase::Owned(owned);
+                self.owned_job_ended(outcome);
+            }
+            // The outcome of a job of an ownership that is over.
+            (phase, _) => self.phase = phase,
+        }
+    }
+
+    fn owned_job_ended(&mut self, outcome: Outcome) {
+        let Some(owned) = self.owned() else { return };
+        match outcome {
+            Outcome::Committed { last } => {
+                let Some(committing) = owned.committing.take() else { return };
+                let request = committing.request;
+                owned.committed(committing, last);
+                self.reply(request, Reply::Done { room: u64::MAX });
+                self.answer_early();
+                self.fold();
+            }
+            Outcome::Refused { why } => {
+                if let Some(committing) = owned.committing.take() {
+                    self.reply(committing.request, Reply::Failed { why });
+                }
+            }
+            Outcome::Fenced => self.forget(),
+            Outcome::Folded { done } => owned.was_folded(done),
+            Outcome::Taken(_) | Outcome::Released => {}
+        }
+    }
+
+    fn fold(&mut self) {
+        let Some(owned) = self.owned() else { return };
+        if let Some(fold) = owned.next_fold() {
+            self.node.submit(self.shard.number(), Job::Fold(fold));
+        }
+    }
+
+    fn read_ended(&mut self, no: u64, seen: Result<Seen, String>) {
+        let Some(asked) = self.reads.remove(&no) else { return };
+        let Some(owned) = self.owned() else { return };
+        let seen = match seen {
+            Ok(seen) if seen.epoch != owned.claim.epoch => return self.fenced(asked),
+            Ok(seen) => seen,
+            Err(why) => return self.failed(asked, why),
+        };
+        match asked {
+            None => self.history_came(seen.rows),
+            Some(asked) if seen.no > owned.last_no => owned.early.push((asked, seen)),
+            Some(asked) => self.answer(asked, seen.rows),
+        }
+    }
+
+    fn fenced(&mut self, asked: Option<Asked>) {
+        self.replies.extend(asked.map(|asked| (asked.request, Reply::Fenced)));
+        self.forget();
+    }
+
+    fn failed(&mut self, asked: Option<Asked>, why: String) {
+        match asked {
+            Some(asked) => self.read_failed(asked.request, why),
+            None => {
+                // Without the history, no look-up can say that a task has not been there.
+                let waiting =
+                    self.owned().map(|owned| std::mem::take(&mut owned.unanswered)).unwrap_or_default();
+                for (asked, _) in waiting {
+                    self.read_failed(asked.request, why.clone());
+                }
+            }
+        }
+    }
+
+    fn read_failed(&mut self, request: RequestId, why: String) {
+        if let Some(owned) = self.owned() {
+            owned.paging.take_if(|(paging, _)| *paging == request);
+        }
+        self.reply(request, Reply::Failed { why });
+    }
+
+    /// Answers the reads whose snapshots have only batches that were answered.
+    fn answer_early(&mut self) {
+        let Some(owned) = self.owned() else { return };
+        let last_no = owned.last_no;
+        for (asked, seen) in owned.early.extract_if(.., |(_, seen)| seen.no <= last_no).collect::<Vec<_>>() {
+            self.answer(asked, seen.rows);
+        }
+    }
+
+    fn history_came(&mut self, rows: Rows) {
+        let Rows::History(folds) = rows else { return };
+        let Phase::Owned(owned) = &mut self.phase else { return };
+        let read = folds.iter().map(|(_, ended)| owned.remember(ended, &mut self.reader)).sum();
+        match read {
+            Ok(ends) => owned.folded = ends,
+            Err(error) => {
+                let why = format!("read the history of {}: {error}", self.shard);
+                return self.failed(None, why);
+            }
+        }
+        owned.history_read = true;
+        owned.table.forget_until(owned.last_wall);
+        for (asked, rows) in std::mem::take(&mut owned.unanswered) {
+            self.answer(asked, Rows::Found(rows));
+        }
+    }
+
+    fn answer(&mut self, asked: Asked, rows: Rows) {
+        let Phase::Owned(owned) = &mut self.phase else { return };
+        let reply = match (&asked.read, rows) {
+            (Read::Find(wanted), Rows::Found(rows)) => {
+                if !owned.history_read && rows.contains(&None) && !owned.is_paging(asked.request) {
+                    return owned.unanswered.push((asked, rows));
+                }
+                owned.found(wanted, rows, &mut self.reader).map(Reply::Found)
+            }
+            (Read::ScanDue { .. } | Read::ScanFilter { .. }, Rows::Page { tasks, more }) => {
+                page(tasks, more, &mut self.reader).map(Reply::Page)
+            }
+            (Read::Count(histogram), Rows::Dues { dues, counted }) => {
+                Ok(counts_of(histogram, &dues, counted))
+            }
+            (read, rows) => unreachable!("{read:?} was answered {rows:?}"),
+        };
+        match reply {
+            Err(error) => self.read_failed(asked.request, format!("read {}: {error}", self.shard)),
+            Ok(Reply::Found(found)) if owned.is_paging(asked.request) => {
+                if let Some((request, mut paging)) = owned.paging.take() {
+                    let live = |found| if let Found::Live(task) = found { Some(task) } else { None };
+                    paging.page().leased = found.into_iter().filter_map(live).collect();
+                    self.reply(request, paging.reply());
+                }
+            }
+            Ok(reply) => self.reply(asked.request, reply),
+        }
+    }
+}
+
+impl ShardStore for PostgresStore {
+    fn submit(&mut self, id: RequestId, request: Request) {
+        match request {
+            Request::Acquire { shard, wall } => self.acquire(id, shard, wall),
+            Request::AcquiredPage { after } => self.next_page(id, &after),
+            Request::Commit { ownership, seq, wall, batch } => self.commit(id, ownership, seq, wall, batch),
+            Request::GetMany(wanted) => self.read_for_engine(id, Read::Find(wanted)),
+            Request::ScanDue { after, until, max } => {
+                self.read_for_engine(id, Read::ScanDue { after, until, max });
+            }
+            Request::ScanFilter { filter, after, max } => {
+                self.read_for_engine(id, Read::ScanFilter { filter, after, max });
+            }
+            Request::Count(histogram) => self.read_for_engine(id, Read::Count(histogram)),
+            Request::Release { ownership } => self.release(id, ownership),
+        }
+    }
+
+    fn poll(&mut self, replies: &mut Vec<(RequestId, Reply)>) {
+        for event in self.news.take() {
+            match event {
+                Event::Job(outcome) => self.job_ended(outcome),
+                Event::Read(no, seen) => self.read_ended(no, seen),
+            }
+        }
+        replies.append(&mut self.replies);
+    }
+
+    fn validity(&self) -> Validity {
+        match &self.phase {
+            Phase::Owned(owned) => self.node.validity(&owned.incarnation),
+            // If an engine still runs, it does not know yet that the shard was lost.
+            Phase::Unowned => Validity::Lost,
+            // The last answers of the engine have left.
+            Phase::Taking { .. } | Phase::Releasing(_) => Validity::Valid,
+        }
+    }
+}
+
+impl QueueStore for PostgresStore {}
+
+impl Owned {
+    /// Makes the state of a shard that was taken, and returns the secret of the shard.
+    fn new(
+        shard: ShardId,
+        incarnation: String,
+        snapshot: Snapshot,
+        history: HistoryLimits,
+        reader: &mut RecordReader,
+    ) -> Result<(Self, [u8; 16]), String> {
+        let Snapshot { epoch, secret, may_have_lost, fold, batches, rules, leased } = snapshot;
+        let mut owned = Self {
+            incarnation,
+            claim: Claim { shard: shard.number(), epoch },
+            last_no: 0,
+            last_seq: Seq::ZERO,
+            last_wall: Timestamp::EPOCH,
+            committing: None,
+            populations: BTreeMap::new(),
+            leased: leased.into_iter().map(i64::cast_unsigned).collect(),
+            paging: None,
+            table: Table::with_history(secret, history),
+            history_read: false,
+            early: Vec::new(),
+            unanswered: Vec::new(),
+            unfolded: Unfolded::default(),
+            folded: 0,
+            folding: None,
+        };
+        u32::try_from(epoch).map_err(|_| format!("the epoch {epoch} is beyond 2^32"))?;
+        for rule in rules {
+            owned.table.apply_rule(reader.rule(&rule).map_err(|error| error.to_string())?);
+        }
+        if let Some(fold) = fold {
+            let no = fold.no;
+            owned.apply(fold, reader).map_err(|error| format!("fold {no}: {error}"))?;
+            owned.unfolded = Unfolded::default();
+        }
+        for batch in batches {
+            let no = batch.no;
+            owned.apply(batch, reader).map_err(|error| format!("batch {no}: {error}"))?;
+        }
+        if may_have_lost {
+            let mut state = owned.table.state();
+            state.pass_ids(0, AFTER_LOSS * u64::from(shard.count()));
+            owned.table.join_state(state);
+            owned.last_seq.0 += AFTER_LOSS;
+        }
+        Ok((owned, secret))
+    }
+
+    fn apply(&mut self, row: BatchRow, reader: &mut RecordReader) -> Result<(), String> {
+        let BatchRow { no, seq, wall, counters, counts, ended } = row;
+        self.last_no = no;
+        self.last_seq = self.last_seq.max(Seq(seq.cast_unsigned()));
+        self.last_wall = self.last_wall.max(Timestamp::from_ms(wall).ok_or("the wall clock is negative")?);
+        if let Some(counters) = counters {
+            let state = EngineState::from_bytes(&counters).map_err(|error| error.to_string())?;
+            self.table.join_state(state);
+        }
+        counts::add(&mut self.populations, &counts).map_err(|error| error.to_string())?;
+        self.unfolded.batches += 1;
+        self.unfolded.ends += self.remember(&ended, reader).map_err(|error| error.to_string())?;
+        self.unfolded.ended.extend_from_slice(&ended);
+        Ok(())
+    }
+
+    /// Takes in the records of ends. Returns their number.
+    fn remember(&mut self, ended: &[u8], reader: &mut RecordReader) -> Result<usize, RecordError> {
+        let mut ends = 0;
+        reader.ends(ended, |ended| {
+            ends += 1;
+            self.table.apply(&TaskEffect::Ended(ended));
+        })?;
+        Ok(ends)
+    }
+
+    fn epoch(&self) -> Epoch {
+        // The opening has checked the range.
+        Epoch(u32::try_from(self.claim.epoch).unwrap_or(u32::MAX))
+    }
+
+    fn is_paging(&self, request: RequestId) -> bool {
+        self.paging.as_ref().is_some_and(|(paging, _)| *paging == request)
+    }
+
+    /// Returns the requests under way, except reads that the database has not answered.
+    fn requests(&self) -> impl Iterator<Item = RequestId> {
+        let paging = self.paging.as_ref().map(|(request, _)| *request);
+        let committing = self.committing.as_ref().map(|committing| committing.request);
+        let early = self.early.iter().map(|(asked, _)| asked.request);
+        let unanswered = self.unanswered.iter().map(|(asked, _)| asked.request);
+        let all: BTreeSet<RequestId> =
+            paging.into_iter().chain(committing).chain(early).chain(unanswered).collect();
+        all.into_iter()
+    }
+
+    fn committed(&mut self, committing: Committing, last: i64) {
+        let Committing { request: _, seq, wall, batch, counts, ended } = committing;
+        self.last_no = last;
+        self.last_seq = seq;
+        self.last_wall = self.last_wall.max(wall);
+        // The engine counts its tasks itself, so the numbers cannot be below 0.
+        let counted = counts::add(&mut self.populations, &counts);
+        debug_assert_eq!(counted, Ok(()), "the engine knows the state of each task before a batch");
+        for effect in &batch.effects {
+            if let TaskEffect::Ended(_) = effect {
+                self.unfolded.ends += 1;
+                self.table.apply(effect);
+            }
+        }
+        if let Some(state) = batch.state {
+            self.table.join_state(state);
+        }
+        batch.rules.into_iter().for_each(|rule| self.table.apply_rule(rule));
+        self.table.forget_until(wall);
+        self.unfolded.batches += 1;
+        self.unfolded.ended.extend_from_slice(&ended);
+    }
+
+    /// Returns the fold that is to be made, if there are enough batches for one and no fold is under way.
+    fn next_fold(&mut self) -> Option<Fold> {
+        let enough = self.unfolded.batches >= FOLD_BATCHES || self.unfolded.ended.len() >= FOLD_BYTES;
+        if !enough || self.folding.is_some() || !self.history_read {
+            return None;
+        }
+        let unfolded = std::mem::take(&mut self.unfolded);
+        let ends = self.folded + unfolded.ends;
+        let replaces_history = ends > 2 * self.table.ended_len() + FOLDED_MORE;
+        let mut ended = unfolded.ended.clone();
+        if replaces_history {
+            ended.clear();
+            for end in self.table.ended_after(None) {
+                tickwheel_store::records::put_ended(&mut ended, end);
+            }
+        }
+        let fold = Fold {
+            claim: self.claim,
+            no: self.last_no,
+            // The encoding of each batch has checked the range.
+            seq: self.last_seq.0.cast_signed(),
+            wall: self.last_wall.as_ms(),
+            counters: self.table.state().to_bytes(),
+            counts: counts::totals(&self.populations),
+            ended,
+            replaces_history,
+        };
+        let folded = if replaces_history { self.table.ended_len() } else { ends };
+        self.folding = Some(Folding { unfolded, folded });
+        Some(fold)
+    }
+
+    fn was_folded(&mut self, done: bool) {
+        let Some(Folding { unfolded, folded }) = self.folding.take() else { return };
+        if done {
+            self.folded = folded;
+        } else {
+            // The batches are still there. They are folded with the later ones.
+            self.unfolded.batches += unfolded.batches;
+            self.unfolded.ends += unfolded.ends;
+            let later = std::mem::replace(&mut self.unfolded.ended, unfolded.ended);
+            self.unfolded.ended.extend_from_slice(&later);
+        }
+    }
+
+    fn found(
+        &self,
+        wanted: &[Wanted],
+        rows: Vec<Option<TaskRow>>,
+        reader: &mut RecordReader,
+    ) -> Result<Vec<Found>, RecordError> {
+        wanted
+            .iter()
+            .zip(rows)
+            .map(|(wanted, row)| match row {
+                Some(row) => Ok(Found::Live(Arc::new(reader.task(&row.record, &row.body)?))),
+                None => Ok(self.table.find(wanted)),
+            })
+            .collect()
+    }
+}
+
+impl Paging {
+    fn page(&mut self) -> &mut AcquiredPage {
+        match self {
+            Self::First(acquired) => &mut acquired.page,
+            Self::Next(page) => page,
+        }
+    }
+
+    fn reply(self) -> Reply {
+        match self {
+            Self::First(acquired) => Reply::Acquired(*acquired),
+            Self::Next(page) => Reply::AcquiredPage(page),
+        }
+    }
+}
+
+fn page(rows: Vec<TaskRow>, more: bool, reader: &mut RecordReader) -> Result<Page, RecordError> {
+    let read = |row: TaskRow| reader.task(&row.record, &row.body).map(Arc::new);
+    let tasks: Vec<Arc<Task>> = rows.into_iter().map(read).collect::<Result<_, _>>()?;
+    let next = tasks.last().filter(|_| more).map(|task| DueKey::of(task));
+    Ok(Page { tasks, next })
+}
+
+fn counts_of(histogram: &DueHistogram, dues: &[(i64, u64)], counted: Option<i64>) -> Reply {
+    let mut counts = vec![0; histogram.grid.buckets()];
+    for (due_at, tasks) in dues {
+        let bucket = Timestamp::from_ms(*due_at).and_then(|due_at| histogram.bucket(due_at));
+        if let Some(bucket) = bucket {
+            counts[bucket] += tasks;
+        }
+    }
+    Reply::Counts { counts, counted: counted.and_then(Timestamp::from_ms) }
+}
