@@ -173,9 +173,10 @@ impl Dispatch {
     }
 }
 
-/// Returns the instance number of the shard with this secret: the low 32 bits of a hash. Other systems know tasks by this number, so the
+/// Returns the instance number of the shard with this secret, as [`Engine::instance`](crate::Engine::instance) does: the low 32 bits of a hash. Other systems know tasks by this number, so the
 /// computation never changes.
-fn instance_of(secret: &[u8; 16]) -> u32 {
+#[must_use]
+pub fn instance_of(secret: &[u8; 16]) -> u32 {
     let mut hasher = SipHasher13::new_with_key(secret);
     // The prefix makes the number differ from the other hashes that have the same secret as their key.
     hasher.write(b"instance of the shard");

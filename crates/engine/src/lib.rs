@@ -52,6 +52,7 @@ pub use calls::{
 };
 pub use config::EngineConfig;
 pub use cursor::{LeaseCursor, TaskCursor};
+pub use dispatch::instance_of;
 pub use engine::Engine;
 pub use figures::{LATENESS_BOUNDS_MS, QUEUE_LATENESS_BOUNDS_MS, QueueFigures};
 pub use input::{CallId, Effect, Input, NextWake};

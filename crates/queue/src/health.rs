@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use tickwheel_engine::{ShardId, ShardStore};
-use tickwheel_store::Durability;
+use tickwheel_engine::ShardId;
+use tickwheel_store::{Durability, QueueStore};
 
 use crate::commits::CommitSeconds;
 use crate::shard::Shard;
@@ -14,6 +14,9 @@ pub struct Health {
     /// Whether the queue answers calls: the first scan for near tasks has ended, the shard is owned without doubt, and the queue has not
     /// closed.
     pub ready: bool,
+    /// Why the queue does not answer, although nothing has failed: another process has the shard, or the database does not answer. `None`:
+    /// nothing is in the way. Only a store that shares its data can wait.
+    pub waits_for: Option<Arc<str>>,
     /// Why the queue takes no changes any more: the failure of the store. `None`: the store has not failed.
     pub read_only: Option<Arc<str>>,
     /// The free bytes by which tasks may still grow, while puts are refused or may soon be refused. `None`: there are enough free bytes.
@@ -38,6 +41,7 @@ impl Health {
         let first = shards.next().expect("a queue has a shard");
         shards.fold(first, |sum, shard| Self {
             ready: sum.ready && shard.ready,
+            waits_for: joined(sum.waits_for, shard.waits_for),
             read_only: joined(sum.read_only, shard.read_only),
             short_of_room: [sum.short_of_room, shard.short_of_room].into_iter().flatten().min(),
             clock_steps: sum.clock_steps.max(shard.clock_steps),
@@ -81,6 +85,7 @@ impl Shared {
     ) -> Self {
         let health = Health {
             ready: false,
+            waits_for: None,
             read_only: None,
             short_of_room: None,
             durability,
@@ -92,9 +97,10 @@ impl Shared {
         Self { state: Mutex::new(State { id, health, commits: CommitSeconds::default() }) }
     }
 
-    pub(crate) fn update<S: ShardStore>(&self, shard: &Shard<S>, (clock_steps, clock_offset_ms): (u64, i64)) {
+    pub(crate) fn update<S: QueueStore>(&self, shard: &Shard<S>, (clock_steps, clock_offset_ms): (u64, i64)) {
         let mut state = self.lock();
         state.health.ready = shard.is_loaded() && !shard.is_in_doubt();
+        state.health.waits_for = shard.waits_for();
         state.health.short_of_room = shard.engine().and_then(|engine| engine.shortage());
         state.health.clock_steps = clock_steps;
         state.health.clock_offset_ms = clock_offset_ms;
@@ -114,7 +120,9 @@ impl Shared {
         let state = self.lock();
         let mut health = state.health.clone();
         if state.id.count() > 1 {
-            for text in [&mut health.read_only, &mut health.recovery].into_iter().flatten() {
+            for text in
+                [&mut health.waits_for, &mut health.read_only, &mut health.recovery].into_iter().flatten()
+            {
                 *text = format!("{}: {text}", state.id).into();
             }
         }

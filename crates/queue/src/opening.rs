@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use tickwheel_engine::{Engine, ShardId, Timestamp};
+use tickwheel_engine::{Engine, ShardId, Timestamp, instance_of};
 use tickwheel_store::{
     ClockMode, OpenError as StoreError, OpenStore, OpenedStore, QueueStore, RecoveryReport, Root,
-    StoreOptions,
+    StoreOptions, WallClock,
 };
 
 use crate::backup::{Manifest, Source};
@@ -85,7 +85,21 @@ impl Options {
         self.open_stores(vec![store])
     }
 
-    /// Opens the queue over other stores, one for each shard, in the order of the numbers of the shards.
+    /// Opens the queue over other stores, one for each shard, in the order of the numbers of the shards. The options that concern a directory
+    /// have no effect.
+    ///
+    /// If the stores share their data with other processes, another process may have a shard. Then the queue is opened without the shard,
+    /// refuses its calls, and takes it once it is free.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub fn open_shards<O: OpenStore>(self, stores: Vec<O>) -> Result<Queue, OpenError>
+    where
+        OpenError: From<O::Error>,
+    {
+        self.open_stores(stores)
+    }
+
     fn open_stores<O: OpenStore>(mut self, stores: Vec<O>) -> Result<Queue, OpenError>
     where
         OpenError: From<O::Error>,
@@ -109,12 +123,14 @@ impl Options {
             opened.push((id, mailbox, store.map_err(|error| of_shard(id, error.into()))?));
         }
         let last_wall = opened.iter().map(|(_, _, store)| store.last_wall).max().unwrap_or_default();
-        let mut time = self.time(last_wall);
+        let shared = opened.first().and_then(|(_, _, store)| store.shared.clone());
+        let mut time = self.time(last_wall, shared.as_ref().map(|shared| shared.wall.clone()));
         let calls = Arc::new(AtomicU64::new(1));
         let mut handles = Vec::with_capacity(opened.len());
         let mut found = Found::default();
         for (index, (id, mailbox, store)) in opened.into_iter().enumerate() {
-            let OpenedStore { store, last_wall: _, identity, durability, recovery, directory } = store;
+            let OpenedStore { store, last_wall: _, identity, durability, recovery, directory, shared: _ } =
+                store;
             let warned = recovery.as_ref().and_then(warning).map(Into::into);
             let shared = Arc::new(Shared::new(id, durability, time.is_virtual(), warned));
             found.add(identity, recovery);
@@ -124,9 +140,9 @@ impl Options {
             handles.push(ShardHandle { caller: Caller::new(mailbox, Arc::clone(&calls)), shared, source });
         }
         for group in &mut groups {
-            group.load(&mut time)?;
+            group.load(&mut time, shared.is_some())?;
         }
-        let instance = groups[0].instance();
+        let instance = shared.map_or_else(|| groups[0].instance(), |shared| instance_of(&shared.secret));
         let time = Arc::new(Mutex::new(time));
         let slow_commit = self.slow_commit.unwrap_or(SLOW_COMMIT_DEFAULT);
         let shards = Shards::new(router, handles);
@@ -163,9 +179,9 @@ impl Options {
         std::thread::available_parallelism().map_or(1, Into::into).min(shards)
     }
 
-    fn time(&self, last: Timestamp) -> Time {
+    fn time(&self, last: Timestamp, source: Option<WallClock>) -> Time {
         match self.virtual_clock {
-            None => Time::real(),
+            None => Time::by(source),
             Some(VirtualStart::At(start)) => Time::virtual_at(start.max(last)),
             Some(VirtualStart::Now) => Time::virtual_at(Time::real().now().wall.max(last)),
         }
@@ -194,12 +210,13 @@ impl<S: QueueStore + Send + 'static> Group<S> {
     }
 
     /// Runs the shards until the first scan of each for near tasks has ended. No caller can ask before, so the task that was due first is
-    /// delivered first.
-    fn load(&mut self, time: &mut Time) -> Result<(), OpenError> {
+    /// delivered first. Does not wait for a shard that another process has, if the data `is_shared`.
+    fn load(&mut self, time: &mut Time, is_shared: bool) -> Result<(), OpenError> {
         loop {
             let mut is_loaded = true;
             for (shard, shared) in &mut self.shards {
-                is_loaded &= has_loaded(shard, time).map_err(|error| of_shard(shard.id(), error))?;
+                let has_loaded = has_loaded(shard, time, is_shared);
+                is_loaded &= has_loaded.map_err(|error| of_shard(shard.id(), error))?;
                 shared.update(shard, time.clock_status());
             }
             if is_loaded {
@@ -232,13 +249,20 @@ fn of_shard(shard: ShardId, error: OpenError) -> OpenError {
     if shard.count() == 1 { error } else { OpenError::OfShard { shard, source: Box::new(error) } }
 }
 
-/// Gives the shard a turn. Returns whether its first scan for near tasks has ended.
-fn has_loaded<S: QueueStore>(shard: &mut Shard<S>, time: &mut Time) -> Result<bool, OpenError> {
+/// Gives the shard a turn. Returns whether its first scan for near tasks has ended, or another process has the shard.
+fn has_loaded<S: QueueStore>(
+    shard: &mut Shard<S>,
+    time: &mut Time,
+    is_shared: bool,
+) -> Result<bool, OpenError> {
     if shard.is_serving() {
         return Ok(true);
     }
     shard.turn(time.now(), &mut Vec::new());
     shard.take_answers(&mut Vec::new());
+    if is_shared && shard.is_unowned() {
+        return Ok(true);
+    }
     let unowned = shard.is_unowned().then_some("another process has it");
     if let Some(why) = unowned.or(shard.refusal()) {
         return Err(OpenError::Taken { why: why.to_owned() });

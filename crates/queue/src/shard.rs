@@ -1,11 +1,14 @@
 //! [`Shard`]: one engine over one store, without a thread and without a clock.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tickwheel_engine::{
     AcquiredCursor, Answer, CallId, Effect, Engine, EngineConfig, Input, NextWake, Now, Reply, Request,
     RequestId, RoomPace, ShardId, ShardStore, Validity,
 };
+
+use tickwheel_store::QueueStore;
 
 use crate::calendar::Calendar;
 use crate::commits::CommitSeconds;
@@ -413,6 +416,15 @@ impl<S: ShardStore> Shard<S> {
     #[must_use]
     pub fn commits(&self) -> &CommitSeconds {
         &self.commits
+    }
+}
+
+impl<S: QueueStore> Shard<S> {
+    /// Returns why the shard is not served, although the store has not failed: the store refused the shard or cannot hand it over at
+    /// present. `None`: nothing is in the way.
+    pub(crate) fn waits_for(&self) -> Option<Arc<str>> {
+        let refusal = self.refusal().map(Into::into);
+        refusal.or_else(|| self.store.waits_for().map(Into::into))
     }
 }
 

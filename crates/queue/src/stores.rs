@@ -56,6 +56,7 @@ impl OpenStore for Directory {
             // The path is made absolute, because the process may change its working directory.
             directory: Some(std::path::absolute(&path).unwrap_or(path)),
             store,
+            shared: None,
         })
     }
 }
@@ -80,6 +81,7 @@ impl OpenStore for Memory {
             durability: Durability::Memory,
             recovery: None,
             directory: None,
+            shared: None,
         })
     }
 }

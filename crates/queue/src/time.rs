@@ -4,6 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use tickwheel::{Clock, SystemClock};
 use tickwheel_engine::{NextWake, Now, Timestamp};
+use tickwheel_store::WallClock;
 
 use crate::notice::ClockChange;
 use crate::wall::{Reading, WallGuard, split};
@@ -23,18 +24,23 @@ fn since_1970() -> Duration {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
 }
 
-/// The clocks of one shard, real or virtual.
+/// The clocks of one shard, real or virtual. The wall clock is that of the machine, or the one that all processes go by that share the data.
 #[derive(Debug)]
 pub(crate) enum Time {
-    Real { clock: SystemClock, guard: WallGuard },
+    Real { clock: SystemClock, guard: WallGuard, source: Option<WallClock> },
     Virtual { mono_ns: u64, wall_ns: i128 },
 }
 
 impl Time {
     pub(crate) fn real() -> Self {
+        Self::by(None)
+    }
+
+    /// Returns real time. The wall clock is `source`, if there is one.
+    pub(crate) fn by(source: Option<WallClock>) -> Self {
         let clock = SystemClock::new();
-        let guard = WallGuard::new(read(&clock));
-        Self::Real { clock, guard }
+        let guard = WallGuard::new(read(&clock, source.as_ref()));
+        Self::Real { clock, guard, source }
     }
 
     pub(crate) fn virtual_at(start: Timestamp) -> Self {
@@ -43,8 +49,8 @@ impl Time {
 
     pub(crate) fn now(&mut self) -> Now {
         let (mono_ns, wall_ns) = match self {
-            Self::Real { clock, guard } => {
-                let reading = read(clock);
+            Self::Real { clock, guard, source } => {
+                let reading = read(clock, source.as_ref());
                 (reading.mono_ns, guard.observe(reading))
             }
             Self::Virtual { mono_ns, wall_ns } => (*mono_ns, *wall_ns),
@@ -117,10 +123,11 @@ pub(crate) fn until(now: Now, wake: NextWake) -> Option<Duration> {
     [by_wall, by_mono].into_iter().flatten().min()
 }
 
-fn read(clock: &SystemClock) -> Reading {
+fn read(clock: &SystemClock, source: Option<&WallClock>) -> Reading {
     // The wall clock is read first. A worker is told the end of its lease on the wall clock, and the shard ends the lease by the monotonic
     // clock. So the time between the two readings makes the lease longer, never shorter.
-    let wall_ns = since_1970().as_nanos() as i128;
+    let of_source = source.and_then(WallClock::now_ns);
+    let wall_ns = of_source.unwrap_or_else(|| since_1970().as_nanos() as i128);
     let mono_ns = clock.now().as_nanos();
     Reading { mono_ns, boot_ns: boot_ns(mono_ns), wall_ns }
 }

@@ -60,6 +60,7 @@ impl OpenStore for Shared {
             durability: Durability::Memory,
             recovery: None,
             directory: None,
+            shared: None,
         })
     }
 }

@@ -60,7 +60,7 @@ pub use layout::UNFINISHED_MARK;
 pub use members::Members;
 pub use memory::MemoryStore;
 pub use meta::FORMAT;
-pub use open::{BackupPin, Durability, OpenStore, OpenedStore, QueueStore, Wake};
+pub use open::{BackupPin, Durability, OpenStore, OpenedStore, QueueStore, SharedData, Wake, WallClock};
 pub use options::{AckLevel, ClockMode, LOG_FILE_BYTES_DEFAULT, StoreOptions};
 pub use report::{RecoveryReport, Torn};
 pub use root::{Root, directory_of, shards_of};

@@ -1,6 +1,7 @@
 //! [`OpenStore`]: how a queue opens its store. [`QueueStore`]: the methods that the store of a queue has beside those for tasks.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use tickwheel_engine::{ShardStore, Timestamp};
 
@@ -44,6 +45,42 @@ pub struct OpenedStore<S> {
     pub recovery: Option<RecoveryReport>,
     /// The directory that a backup copies; `None`: the store has no files, and the queue cannot make a backup.
     pub directory: Option<PathBuf>,
+    /// Set if the store shares its data with other processes. One of them may have the shard, so the opening does not wait for the shard.
+    pub shared: Option<SharedData>,
+}
+
+/// The facts about shared data that a queue needs before it has the shard.
+#[derive(Clone, Debug)]
+pub struct SharedData {
+    /// The secret of the shard, as in [`Acquired`](tickwheel_engine::Acquired).
+    pub secret: [u8; 16],
+    /// The wall clock that all processes go by.
+    pub wall: WallClock,
+}
+
+/// A wall clock that is not the clock of this machine.
+#[derive(Clone)]
+pub struct WallClock(Arc<dyn Fn() -> Option<i128> + Send + Sync>);
+
+impl WallClock {
+    /// Returns the clock that shows the result of `now` (ns since the Unix epoch), or the clock of this machine while the result is `None`.
+    /// The queue calls `now` before each turn of a shard, so the call must not block.
+    #[must_use]
+    pub fn new(now: impl Fn() -> Option<i128> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(now))
+    }
+
+    /// Reads the clock (ns since the Unix epoch).
+    #[must_use]
+    pub fn now_ns(&self) -> Option<i128> {
+        (self.0)()
+    }
+}
+
+impl std::fmt::Debug for WallClock {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("WallClock").field(&self.now_ns()).finish()
+    }
 }
 
 /// The crashes that an acknowledged call survives.
@@ -76,6 +113,12 @@ pub trait QueueStore: ShardStore {
 
     /// Returns the bytes of log that no durable checkpoint covers, if a checkpoint is late; otherwise `None`.
     fn checkpoint_late(&self) -> Option<u64> {
+        None
+    }
+
+    /// Returns why the shard is not served at present although nothing has failed, as a part of a sentence: another process has it, or the
+    /// medium does not answer. `None`: nothing is in the way.
+    fn waits_for(&self) -> Option<String> {
         None
     }
 
