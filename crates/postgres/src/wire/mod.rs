@@ -1,1 +1,31 @@
-//! The protocol of PostgreSQL, from the side of a client.
+//! The protocol of PostgreSQL, from the side of a client: synchronous, on non-blocking sockets with a deadline.
+//!
+//! ```text
+//! DatabaseUrl -> Connection::open -> Socket -> Transport (TLS) -> startup (authentication)
+//! Pipeline -> Connection::run -> one flight, one Sync -> Answer -> Vec<StepResult>
+//! ```
+//!
+//! A client of its own, because a commit needs three things that others hide: the tag of `COMMIT` (`ROLLBACK` is no
+//! success), the notices of a step (a `WARNING` on a `COMMIT` makes it doubtful), and a clear difference between an
+//! `ERROR` of the database (definite) and all else (unknown). It never cancels: a cancel of a `COMMIT` that waits
+//! for a standby makes the server report success.
+
+#![cfg_attr(not(test), expect(dead_code, reason = "the store on PostgreSQL is not there yet"))]
+
+mod answer;
+mod connection;
+mod environment;
+mod error;
+mod message;
+mod param;
+mod passfile;
+mod pipeline;
+mod row;
+mod socket;
+mod startup;
+mod tls;
+mod transport;
+mod url;
+
+#[cfg(test)]
+mod tests;
