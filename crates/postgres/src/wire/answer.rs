@@ -158,8 +158,7 @@ impl Answer {
                 result.rows.push(Row::new(columns, body).map_err(Broken::Violation)?);
             }
             (Stage::Rows, Message::CommandComplete(body)) => {
-                result.tag =
-                    body.tag().map_err(|error| Broken::Violation(error.to_string()))?.to_owned();
+                result.tag = body.tag().map_err(|error| Broken::Violation(error.to_string()))?.to_owned();
                 self.enter(step + 1);
             }
             (Stage::Rows, Message::EmptyQueryResponse) => self.enter(step + 1),

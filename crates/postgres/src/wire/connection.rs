@@ -71,7 +71,8 @@ impl Connection {
         let mut errors = Vec::with_capacity(hosts.len());
         for (nth, host) in hosts.iter().enumerate() {
             let start = now();
-            let share = deadline.saturating_duration_since(start) / (hosts.len() - nth).try_into().unwrap_or(u32::MAX);
+            let share = deadline.saturating_duration_since(start)
+                / (hosts.len() - nth).try_into().unwrap_or(u32::MAX);
             let limit = url.connect_timeout().map_or(share, |limit| limit.min(share));
             let attempt = Attempt { url, host, application_name, settings, deadline: start + limit };
             match attempt.open() {
@@ -147,6 +148,19 @@ impl Connection {
         pipeline: &Pipeline<'_>,
         deadline: Option<Instant>,
     ) -> Result<Vec<StepResult>, RunError> {
+        let ran = self.fly(pipeline, deadline);
+        if matches!(ran, Err(RunError::Database { .. })) {
+            self.roll_back(deadline);
+        }
+        ran
+    }
+
+    /// As [`Self::run`], but a transaction that an error has spoilt stays open.
+    pub(super) fn fly(
+        &mut self,
+        pipeline: &Pipeline<'_>,
+        deadline: Option<Instant>,
+    ) -> Result<Vec<StepResult>, RunError> {
         self.check()?;
         if pipeline.is_empty() {
             return Ok(Vec::new());
@@ -185,7 +199,6 @@ impl Connection {
             let oids = step.params.iter().map(|param| param.oid()).collect();
             self.statements.remove(&(sql, oids));
         }
-        self.roll_back(deadline);
         Err(RunError::Database { step, error })
     }
 
@@ -206,9 +219,9 @@ impl Connection {
                 Err(failure) => return Err(self.lost(failure, failed.as_deref())),
             };
             let taken = match message {
-                Message::NoticeResponse(body) => {
-                    message::notice(body.fields()).map(|notice| notices.push(notice)).map_err(Broken::Violation)
-                }
+                Message::NoticeResponse(body) => message::notice(body.fields())
+                    .map(|notice| notices.push(notice))
+                    .map_err(Broken::Violation),
                 Message::CommandComplete(_) | Message::EmptyQueryResponse => {
                     done += 1;
                     Ok(())
@@ -298,7 +311,8 @@ impl Connection {
                     let key = (*sql, oids.clone());
                     if let Some(statement) = self.statements.get(&key) {
                         (Plan::Known(Arc::clone(&statement.columns)), statement.name.clone(), None)
-                    } else if let Some((earlier, _, name)) = parsed.iter().find(|(_, known, _)| *known == key) {
+                    } else if let Some((earlier, _, name)) = parsed.iter().find(|(_, known, _)| *known == key)
+                    {
                         (Plan::Shared(*earlier), name.clone(), None)
                     } else {
                         let name = format!("t{}", self.next_statement);
@@ -315,15 +329,18 @@ impl Connection {
                 frontend::parse(&name, sql, oids.iter().copied(), to).map_err(sized)?;
                 frontend::describe(b'S', &name, to).map_err(sized)?;
             }
-            frontend::bind("", &name, [1], &step.params, |param, to| param.encode(to), [1], to).map_err(|error| {
-                match error {
+            frontend::bind("", &name, [1], &step.params, |param, to| param.encode(to), [1], to).map_err(
+                |error| match error {
                     BindError::Conversion(error) => format!("step {index}: {error}"),
                     BindError::Serialization(error) => sized(error),
-                }
-            })?;
+                },
+            )?;
             frontend::execute("", 0, to).map_err(sized)?;
             if to.len() - before > SENT_BYTES_MAX {
-                return Err(format!("step {index} has {} bytes; the limit is {SENT_BYTES_MAX}", to.len() - before));
+                return Err(format!(
+                    "step {index} has {} bytes; the limit is {SENT_BYTES_MAX}",
+                    to.len() - before
+                ));
             }
             plans.push(plan);
         }
@@ -457,7 +474,8 @@ impl Attempt<'_> {
             self.encrypt(&mut transport, mode)?;
         }
         let password = self.url.password(self.host);
-        let password = password.map_err(|why| (self.refused(format!("the file of passwords {why}")), false))?;
+        let password =
+            password.map_err(|why| (self.refused(format!("the file of passwords {why}")), false))?;
         let is_tls = transport.is_tls();
         let login = Login {
             user: self.url.user(),
@@ -467,17 +485,19 @@ impl Attempt<'_> {
             settings: self.settings,
             is_private: is_tls || self.host.is_local(),
         };
-        Connection::start(transport, self.host.to_string(), &login, self.deadline).map_err(|error| match error {
-            StartError::Refused(why) => (self.refused(why), false),
-            StartError::Transport(error) => (self.transport(&error), false),
-            StartError::Database(error) => {
-                let is_refused = is_refusal(&error.code);
-                let (why, code) = (error.to_string(), Some(error.code.clone()));
-                // The rules of the server may want no TLS from this address.
-                let is_elsewhere = is_tls && error.code == "28000";
-                (HostError { peer: self.host.to_string(), why, code, is_refused }, is_elsewhere)
-            }
-        })
+        Connection::start(transport, self.host.to_string(), &login, self.deadline).map_err(
+            |error| match error {
+                StartError::Refused(why) => (self.refused(why), false),
+                StartError::Transport(error) => (self.transport(&error), false),
+                StartError::Database(error) => {
+                    let is_refused = is_refusal(&error.code);
+                    let (why, code) = (error.to_string(), Some(error.code.clone()));
+                    // The rules of the server may want no TLS from this address.
+                    let is_elsewhere = is_tls && error.code == "28000";
+                    (HostError { peer: self.host.to_string(), why, code, is_refused }, is_elsewhere)
+                }
+            },
+        )
     }
 
     fn connect(&self) -> Result<Transport, String> {
@@ -521,7 +541,12 @@ impl Attempt<'_> {
                 return Err((self.refused(why), false));
             }
             // An error at this point is not authentic, so its text is not shown.
-            _ => return Err((self.unreachable("the server does not know the request for TLS".to_owned()), true)),
+            _ => {
+                return Err((
+                    self.unreachable("the server does not know the request for TLS".to_owned()),
+                    true,
+                ));
+            }
         }
         let config = tls::config(mode, self.url.roots(), self.url.client_files());
         let config = config.map_err(|why| (self.refused(why), false))?;
@@ -544,19 +569,24 @@ impl Attempt<'_> {
             (Some(in_standby), Some(is_read_only)) => in_standby || is_read_only,
             _ => {
                 let mut pipeline = Pipeline::new();
-                pipeline.text("SELECT pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on'");
+                pipeline
+                    .text("SELECT pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on'");
                 let results = connection.run(&pipeline, Some(self.deadline));
                 let results = results.map_err(|error| self.unreachable(error.to_string()))?;
                 let row = results.first().and_then(|result| result.rows.first());
                 let value = row.map(|row| row.get::<bool>(0));
                 let Some(Ok(is_read_only)) = value else {
-                    return Err(self.unreachable("the server does not say whether it is a standby".to_owned()));
+                    return Err(
+                        self.unreachable("the server does not say whether it is a standby".to_owned())
+                    );
                 };
                 is_read_only
             }
         };
         match is_read_only {
-            true => Err(self.unreachable("it is a standby or read-only, and read-write is wanted".to_owned())),
+            true => {
+                Err(self.unreachable("it is a standby or read-only, and read-write is wanted".to_owned()))
+            }
             false => Ok(()),
         }
     }

@@ -25,12 +25,7 @@ pub(crate) struct Keepalives {
 impl Default for Keepalives {
     /// 11 s: a commit that waits for a standby has no deadline, so only probes find that its server is gone.
     fn default() -> Self {
-        Self {
-            idle: Duration::from_secs(5),
-            interval: Duration::from_secs(2),
-            count: 3,
-            user_timeout: None,
-        }
+        Self { idle: Duration::from_secs(5), interval: Duration::from_secs(2), count: 3, user_timeout: None }
     }
 }
 

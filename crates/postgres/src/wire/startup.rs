@@ -5,7 +5,9 @@ use std::time::Instant;
 
 use fallible_iterator::FallibleIterator;
 use postgres_protocol::authentication::md5_hash;
-use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, SCRAM_SHA_256_PLUS, ScramSha256};
+use postgres_protocol::authentication::sasl::{
+    ChannelBinding, SCRAM_SHA_256, SCRAM_SHA_256_PLUS, ScramSha256,
+};
 use postgres_protocol::message::backend::Message;
 use postgres_protocol::message::frontend;
 
@@ -80,10 +82,12 @@ pub(crate) fn start(
             (Message::AuthenticationCleartextPassword, Stage::Asked) => {
                 if !login.is_private {
                     return Err(StartError::Refused(
-                        "the server asks for the password in clear text, and the connection has no TLS".to_owned(),
+                        "the server asks for the password in clear text, and the connection has no TLS"
+                            .to_owned(),
                     ));
                 }
-                frontend::password_message(password(login)?.as_bytes(), transport.outgoing()).map_err(in_login)?;
+                frontend::password_message(password(login)?.as_bytes(), transport.outgoing())
+                    .map_err(in_login)?;
                 stage = Stage::Answered;
             }
             (Message::AuthenticationMd5Password(body), Stage::Asked) => {
@@ -109,7 +113,9 @@ pub(crate) fn start(
                     None => (SCRAM_SHA_256, ChannelBinding::unsupported()),
                 };
                 if mechanism == SCRAM_SHA_256 && !has_plain {
-                    return Err(StartError::Refused("the server offers no SASL mechanism that is known".to_owned()));
+                    return Err(StartError::Refused(
+                        "the server offers no SASL mechanism that is known".to_owned(),
+                    ));
                 }
                 let scram = ScramSha256::new(password(login)?.as_bytes(), binding);
                 frontend::sasl_initial_response(mechanism, scram.message(), transport.outgoing())
@@ -123,7 +129,9 @@ pub(crate) fn start(
             (Message::AuthenticationSaslFinal(body), Stage::Scram(scram)) => {
                 let proven = scram.finish(body.data());
                 proven.map_err(|error| {
-                    StartError::Refused(format!("the server does not prove that it knows the password: {error}"))
+                    StartError::Refused(format!(
+                        "the server does not prove that it knows the password: {error}"
+                    ))
                 })?;
                 stage = Stage::Answered;
             }
@@ -149,7 +157,9 @@ pub(crate) fn start(
             }
             (Message::BackendKeyData(body), Stage::In) => session.backend_pid = body.process_id(),
             (Message::ReadyForQuery(_), Stage::In) => return Ok(session),
-            (other, _) => return Err(violation(format!("{} has no place at the start", message::name(&other)))),
+            (other, _) => {
+                return Err(violation(format!("{} has no place at the start", message::name(&other))));
+            }
         }
     }
 }

@@ -71,7 +71,9 @@ pub(crate) fn config(
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let depth = match (mode, roots) {
         (TlsMode::VerifyFull, _) => Depth::Name,
-        (TlsMode::VerifyCa, _) | (TlsMode::Require | TlsMode::Prefer, Some(Roots::File(_))) => Depth::Authority,
+        (TlsMode::VerifyCa, _) | (TlsMode::Require | TlsMode::Prefer, Some(Roots::File(_))) => {
+            Depth::Authority
+        }
         (TlsMode::Require | TlsMode::Prefer | TlsMode::Disable, _) => Depth::Nothing,
     };
     let authority = match depth {
@@ -94,8 +96,9 @@ pub(crate) fn config(
             let chain = certificates(certificate)?;
             check_key_mode(key)?;
             let pem = fs::read(key).map_err(|error| format!("sslkey {}: {error}", key.display()))?;
-            let private = PrivateKeyDer::from_pem_slice(&pem)
-                .map_err(|_| format!("sslkey {}: there is no private key in PEM without a pass phrase", key.display()))?;
+            let private = PrivateKeyDer::from_pem_slice(&pem).map_err(|_| {
+                format!("sslkey {}: there is no private key in PEM without a pass phrase", key.display())
+            })?;
             config.with_client_auth_cert(chain, private).map_err(|error| {
                 format!("sslcert {} and sslkey {}: {error}", certificate.display(), key.display())
             })?
@@ -134,7 +137,10 @@ fn check_key_mode(path: &Path) -> Result<(), String> {
     if mode & forbidden == 0 {
         return Ok(());
     }
-    Err(format!("sslkey {}: others may read it (mode {mode:o}); `chmod 600` makes it private", path.display()))
+    Err(format!(
+        "sslkey {}: others may read it (mode {mode:o}); `chmod 600` makes it private",
+        path.display()
+    ))
 }
 
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]

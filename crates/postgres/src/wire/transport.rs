@@ -1,6 +1,9 @@
 //! [`Transport`]: bytes to and from the server, with or without TLS, never beyond a deadline.
 
-#![expect(clippy::disallowed_methods, reason = "a deadline needs the clock; nothing that is stored depends on it")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a deadline needs the clock; nothing that is stored depends on it"
+)]
 
 use std::io::{self, Read, Write};
 use std::sync::Arc;

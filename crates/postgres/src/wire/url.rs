@@ -131,7 +131,8 @@ impl DatabaseUrl {
         let user = take("user").or_else(|| environment.user.clone());
         let user = user.ok_or_else(|| UrlError("the URL names no user, and PGUSER is not set".to_owned()))?;
         let password = take("password").or_else(|| environment.password.clone());
-        let database = take("dbname").or_else(|| environment.database.clone()).unwrap_or_else(|| user.clone());
+        let database =
+            take("dbname").or_else(|| environment.database.clone()).unwrap_or_else(|| user.clone());
         for (name, value) in [("user", &user), ("dbname", &database)] {
             if value.is_empty() || value.contains('\0') {
                 return Err(UrlError(format!("`{name}` is empty or has a NUL in it")));
@@ -140,20 +141,25 @@ impl DatabaseUrl {
 
         let tls_mode = take("sslmode").or_else(|| environment.sslmode.clone());
         let tls_mode = tls_mode.map(|mode| mode_of(&mode)).transpose()?;
-        let roots = take("sslrootcert").or_else(|| environment.sslrootcert.clone()).map(|roots| match &*roots {
-            "system" => Roots::System,
-            _ => Roots::File(PathBuf::from(roots)),
-        });
+        let roots =
+            take("sslrootcert").or_else(|| environment.sslrootcert.clone()).map(|roots| match &*roots {
+                "system" => Roots::System,
+                _ => Roots::File(PathBuf::from(roots)),
+            });
         if let (Some(mode @ (TlsMode::Prefer | TlsMode::Require | TlsMode::VerifyCa)), Some(Roots::System)) =
             (tls_mode, &roots)
         {
             // Anybody gets a certificate of a public authority.
             let mode = mode.name();
-            return Err(UrlError(format!("sslmode={mode} is too weak for sslrootcert=system: use verify-full")));
+            return Err(UrlError(format!(
+                "sslmode={mode} is too weak for sslrootcert=system: use verify-full"
+            )));
         }
         let client = match (take("sslcert"), take("sslkey")) {
             (None, None) => None,
-            (Some(certificate), Some(key)) => Some(ClientFiles { certificate: certificate.into(), key: key.into() }),
+            (Some(certificate), Some(key)) => {
+                Some(ClientFiles { certificate: certificate.into(), key: key.into() })
+            }
             _ => return Err(UrlError("`sslcert` and `sslkey` go together".to_owned())),
         };
 
@@ -163,7 +169,8 @@ impl DatabaseUrl {
         if password.is_none()
             && let Some(path) = &passfile
         {
-            let read = passfile::read(path).map_err(|why| UrlError(format!("the file of passwords {why}")))?;
+            let read =
+                passfile::read(path).map_err(|why| UrlError(format!("the file of passwords {why}")))?;
             if read.is_none() && passfile_said.is_some() {
                 return Err(UrlError(format!("there is no file of passwords {}", path.display())));
             }
@@ -173,7 +180,8 @@ impl DatabaseUrl {
             value.map(|value| number(name, &value).map(|count| Duration::from_secs(count.into()))).transpose()
         };
         // As in libpq, 0 stands for no limit.
-        let connect_timeout = seconds("connect_timeout", take("connect_timeout"))?.filter(|limit| !limit.is_zero());
+        let connect_timeout =
+            seconds("connect_timeout", take("connect_timeout"))?.filter(|limit| !limit.is_zero());
         let mut keepalives = Keepalives::default();
         if let Some(idle) = seconds("keepalives_idle", take("keepalives_idle"))? {
             keepalives.idle = idle;
@@ -322,6 +330,12 @@ fn split(text: &str) -> Result<BTreeMap<&'static str, String>, UrlError> {
         None => (rest, None),
     };
     let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
+    // A password with a `/` that is not encoded ends up here, and the name of a database is shown.
+    if database.contains(['@', '/']) {
+        return Err(UrlError(
+            "a `/` or `@` in a user, password or database is written as %2F or %40".to_owned(),
+        ));
+    }
     let (login, hosts) = match authority.rsplit_once('@') {
         Some((login, hosts)) => (Some(login), hosts),
         None => (None, authority),
@@ -392,7 +406,8 @@ fn split(text: &str) -> Result<BTreeMap<&'static str, String>, UrlError> {
 
 /// Decodes `%41`.
 fn decoded(text: &str) -> Result<String, UrlError> {
-    let wrong = || UrlError("a `%` in the URL is not followed by two hexadecimal digits of a character".to_owned());
+    let wrong =
+        || UrlError("a `%` in the URL is not followed by two hexadecimal digits of a character".to_owned());
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((&first, after)) = rest.split_first() {
@@ -463,19 +478,211 @@ fn mode_of(text: &str) -> Result<TlsMode, UrlError> {
     use TlsMode::{Disable, Prefer, Require, VerifyCa, VerifyFull};
 
     let modes = [Disable, Prefer, Require, VerifyCa, VerifyFull];
-    modes.into_iter().find(|mode| mode.name() == text).ok_or_else(|| {
-        UrlError(format!("sslmode={text}: it is {}", modes.map(TlsMode::name).join(", ")))
-    })
+    modes
+        .into_iter()
+        .find(|mode| mode.name() == text)
+        .ok_or_else(|| UrlError(format!("sslmode={text}: it is {}", modes.map(TlsMode::name).join(", "))))
 }
 
 fn number(name: &str, text: &str) -> Result<u32, UrlError> {
     // More than the sockets take would be refused by them, later.
     const MAX: u32 = i32::MAX as u32;
-    text.parse().ok().filter(|count| *count <= MAX).ok_or_else(|| {
-        UrlError(format!("{name}={text}: it is a whole number from 0 to {MAX}"))
-    })
+    text.parse()
+        .ok()
+        .filter(|count| *count <= MAX)
+        .ok_or_else(|| UrlError(format!("{name}={text}: it is a whole number from 0 to {MAX}")))
 }
 
 #[cfg(test)]
-#[path = "url_tests.rs"]
-mod tests;
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn parse(text: &str) -> Result<DatabaseUrl, UrlError> {
+        DatabaseUrl::parse(text, &Environment::default())
+    }
+
+    fn error(text: &str) -> String {
+        parse(text).unwrap_err().to_string()
+    }
+
+    fn shown(url: &DatabaseUrl) -> Vec<String> {
+        url.hosts().iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_url_has_all_its_parts() {
+        let url =
+            parse("postgres://me:s%40%3A%2fcret@h1:5432,h2:5433,[::1],10.0.0.1:1/work%20db?sslmode=require")
+                .unwrap();
+        assert_eq!(shown(&url), ["h1:5432", "h2:5433", "[::1]:5432", "10.0.0.1:1"]);
+        assert_eq!((url.user(), url.database()), ("me", "work db"));
+        assert_eq!(url.password(&url.hosts()[0]).unwrap().as_deref(), Some("s@:/cret"));
+        assert_eq!(url.tls_mode(&url.hosts()[0]), TlsMode::Require);
+        assert_eq!(url.attrs(), SessionAttrs::ReadWrite);
+
+        let url = parse("postgresql://me@/?target_session_attrs=any").unwrap();
+        assert_eq!(shown(&url), ["localhost:5432"]);
+        assert_eq!((url.user(), url.database()), ("me", "me"));
+        assert_eq!(url.password(&url.hosts()[0]).unwrap(), None);
+        assert_eq!(url.attrs(), SessionAttrs::Any);
+    }
+
+    #[test]
+    fn a_host_may_be_the_directory_of_a_socket() {
+        for text in [
+            "postgres://me@%2Fvar%2Frun%2Fpostgresql:5433/work",
+            "postgres://me@/work?host=/var/run/postgresql&port=5433",
+            "postgres:///work?user=me&host=%2fvar%2frun%2fpostgresql&port=5433",
+        ] {
+            let url = parse(text).unwrap();
+            let host = &url.hosts()[0];
+            assert_eq!(host.socket().unwrap(), Path::new("/var/run/postgresql/.s.PGSQL.5433"), "{text}");
+            assert!(host.is_local());
+        }
+    }
+
+    #[test]
+    fn parameters_may_stand_for_parts_of_the_url() {
+        let url = parse("postgres://?host=h1,h2&port=7&user=me&password=secret&dbname=work").unwrap();
+        assert_eq!(shown(&url), ["h1:7", "h2:7"]);
+        assert_eq!(url.password(&url.hosts()[1]).unwrap().as_deref(), Some("secret"));
+        let url = parse(
+            "postgres://me@h?connect_timeout=3&keepalives_idle=7&keepalives_interval=8&keepalives_count=9\
+             &tcp_user_timeout=1500&sslcert=/c&sslkey=/k&sslrootcert=/r",
+        )
+        .unwrap();
+        assert_eq!(url.connect_timeout(), Some(Duration::from_secs(3)));
+        let keepalives = Keepalives {
+            idle: Duration::from_secs(7),
+            interval: Duration::from_secs(8),
+            count: 9,
+            user_timeout: Some(Duration::from_millis(1500)),
+        };
+        assert_eq!(*url.keepalives(), keepalives);
+        assert_eq!(url.roots(), Some(&Roots::File("/r".into())));
+        assert_eq!(url.client_files(), Some(&ClientFiles { certificate: "/c".into(), key: "/k".into() }));
+        assert_eq!(
+            parse("postgres://me@h?connect_timeout=0&tcp_user_timeout=0").unwrap().connect_timeout(),
+            None
+        );
+        assert_eq!(parse("postgres://me@h?sslrootcert=system").unwrap().roots(), Some(&Roots::System));
+    }
+
+    #[test]
+    fn tls_is_the_default_away_from_this_machine() {
+        let url = parse("postgres://me@localhost,127.0.0.1,[::1],%2Frun,db1,10.0.0.1").unwrap();
+        let modes: Vec<_> = url.hosts().iter().map(|host| url.tls_mode(host)).collect();
+        use TlsMode::{Disable, VerifyFull};
+        assert_eq!(modes, [Disable, Disable, Disable, Disable, VerifyFull, VerifyFull]);
+        // What is said counts, but a Unix socket has no TLS.
+        let url = parse("postgres://me@localhost,%2Frun,db1?sslmode=verify-ca&sslrootcert=/r").unwrap();
+        let modes: Vec<_> = url.hosts().iter().map(|host| url.tls_mode(host)).collect();
+        assert_eq!(modes, [TlsMode::VerifyCa, Disable, TlsMode::VerifyCa]);
+    }
+
+    #[test]
+    fn an_error_says_what_to_change() {
+        let unknown = error("postgres://me@h?sslmod=disable");
+        assert!(
+            unknown.contains("`sslmod` is unknown") && unknown.contains("sslmode, sslrootcert"),
+            "{unknown}"
+        );
+        assert!(error("postgres://me@h?application_name=x").contains("set by the program"));
+        assert!(error("mysql://me@h").contains("postgres://"));
+        assert!(error("postgres://h").contains("PGUSER"));
+        assert!(
+            error("postgres://me@h?sslmode=allow")
+                .contains("disable, prefer, require, verify-ca, verify-full")
+        );
+        assert!(error("postgres://me@h?user=you").contains("`user` is said twice"));
+        assert!(error("postgres://me@h?sslkey=/k").contains("go together"));
+        assert!(error("postgres://me@h1,h2,h3?port=1,2").contains("3 hosts and 2 ports"));
+        assert!(error("postgres://me@h?sslmode=require&sslrootcert=system").contains("too weak"));
+        assert!(error("postgres://me@h?target_session_attrs=standby").contains("`any` or `read-write`"));
+        assert!(error("postgres://me@h?connect_timeout=soon").contains("connect_timeout=soon"));
+        assert!(error("postgres://me@h?keepalives_count=0").contains("at least 1"));
+        assert!(error("postgres://me@h?keepalives_idle").contains("no value"));
+        for text in ["postgres://me@h:0", "postgres://me@h:70000", "postgres://me@h:x"] {
+            assert!(error(text).contains("from 1 to 65535"), "{text}");
+        }
+        for text in ["postgres://m%e@h", "postgres://m%zz@h", "postgres://m%ff@h", "postgres://m%2"] {
+            assert!(error(text).contains('%'), "{text}");
+        }
+        assert!(error("postgres://m%00@h").contains("NUL"));
+        for text in ["postgres://me@[h]", "postgres://me@a b", "postgres://me@::1"] {
+            parse(text).unwrap_err();
+        }
+    }
+
+    #[test]
+    fn a_password_is_never_shown() {
+        let url = parse("postgres://me:secret@db1:7/work?sslmode=disable").unwrap();
+        assert_eq!(url.to_string(), "postgres://me:***@db1:7/work?sslmode=disable");
+        assert!(!format!("{url:?}").contains("secret"), "{url:?}");
+        // Characters that should be encoded put a part of the password elsewhere.
+        for text in [
+            "postgres://me:secret/secret@h/d",
+            "postgres://me:1/secret@h/d",
+            "postgres://me:a?secret@h/d",
+            "postgres://me:a?secret=1@h/d",
+            "postgres://me:a#secret@h:secret/d",
+            "postgres://me:%secret@h/d",
+        ] {
+            let environment = Environment { user: Some("me".into()), ..Environment::default() };
+            let parsed = DatabaseUrl::parse(text, &environment);
+            let shown = parsed.map(|url| format!("{url} {url:?}")).unwrap_or_else(|error| error.to_string());
+            assert!(!shown.contains("secret"), "{text}: {shown}");
+        }
+    }
+
+    #[test]
+    fn the_environment_fills_the_gaps() {
+        let environment = Environment {
+            user: Some("me".into()),
+            password: Some("secret".into()),
+            database: Some("work".into()),
+            host: Some("db1,db2".into()),
+            port: Some("6000".into()),
+            sslmode: Some("verify-ca".into()),
+            sslrootcert: Some("/r".into()),
+            ..Environment::default()
+        };
+        let url = DatabaseUrl::parse("postgres://", &environment).unwrap();
+        assert_eq!(shown(&url), ["db1:6000", "db2:6000"]);
+        assert_eq!((url.user(), url.database()), ("me", "work"));
+        assert_eq!(url.password(&url.hosts()[0]).unwrap().as_deref(), Some("secret"));
+        assert_eq!(url.tls_mode(&url.hosts()[0]), TlsMode::VerifyCa);
+        assert_eq!(url.roots(), Some(&Roots::File("/r".into())));
+        let url = DatabaseUrl::parse("postgres://you:x@h:1/d?sslmode=disable", &environment).unwrap();
+        assert_eq!(url.to_string(), "postgres://you:***@h:1/d?sslmode=disable");
+    }
+
+    #[test]
+    fn the_password_of_a_file_is_read_each_time() {
+        let home = tempfile::tempdir().unwrap();
+        let environment = Environment { home: Some(home.path().into()), ..Environment::default() };
+        let url = DatabaseUrl::parse("postgres://me@db1", &environment).unwrap();
+        assert_eq!(url.password(&url.hosts()[0]).unwrap(), None);
+        let path = home.path().join(".pgpass");
+        fs::write(&path, "db1:5432:me:me:first\n").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        assert_eq!(url.password(&url.hosts()[0]).unwrap().as_deref(), Some("first"));
+        fs::write(&path, "db1:5432:me:me:second\n").unwrap();
+        assert_eq!(url.password(&url.hosts()[0]).unwrap().as_deref(), Some("second"));
+
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o604)).unwrap();
+        assert!(url.password(&url.hosts()[0]).unwrap_err().contains("chmod 600"));
+        let why = DatabaseUrl::parse("postgres://me@db1", &environment).unwrap_err().to_string();
+        assert!(why.contains("others may read it"), "{why}");
+        // A password that is said needs no file.
+        DatabaseUrl::parse("postgres://me:x@db1", &environment).unwrap();
+
+        let absent = format!("postgres://me@db1?passfile={}", home.path().join("none").display());
+        assert!(error(&absent).contains("there is no file of passwords"));
+        let said = Environment { passfile: Some(home.path().join("none")), ..Environment::default() };
+        DatabaseUrl::parse("postgres://me@db1", &said).unwrap_err();
+    }
+}

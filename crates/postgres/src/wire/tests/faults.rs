@@ -1,0 +1,299 @@
+//! Servers that break off, hang, or say anything: never a panic, never a wait beyond the deadline.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use bytes::{BufMut, BytesMut};
+use postgres_protocol::message::backend::Message;
+use proptest::prelude::*;
+
+use super::super::answer::{Answer, Plan};
+use super::super::connection::Connection;
+use super::super::environment::Environment;
+use super::super::error::{OpenError, RunError};
+use super::super::message::{self, MESSAGE_BYTES_MAX};
+use super::super::pipeline::Pipeline;
+use super::super::row::{self, Row};
+use super::super::socket::Socket;
+use super::super::startup::{Login, StartError};
+use super::super::transport::{Transport, now};
+use super::super::url::DatabaseUrl;
+use super::server::{LONG, Server, limit};
+
+/// A proxy that ends each connection after so many bytes from the server.
+struct Proxy {
+    port: u16,
+    /// The bytes that may pass from the server to the client.
+    left: Arc<AtomicUsize>,
+    /// The bytes that have passed.
+    passed: Arc<AtomicUsize>,
+}
+
+impl Proxy {
+    fn start(server_port: u16) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let left = Arc::new(AtomicUsize::new(usize::MAX));
+        let passed = Arc::new(AtomicUsize::new(0));
+        let shared = (Arc::clone(&left), Arc::clone(&passed));
+        // The thread ends with the process: it waits for connections that do not come.
+        thread::spawn(move || {
+            for client in listener.incoming() {
+                let client = client.unwrap();
+                let server = TcpStream::connect(("127.0.0.1", server_port)).unwrap();
+                carry(client, server, shared.0.load(Ordering::SeqCst), &shared.1);
+            }
+        });
+        Self { port, left, passed }
+    }
+}
+
+fn carry(client: TcpStream, server: TcpStream, mut left: usize, passed: &AtomicUsize) {
+    let (mut from, mut to) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+    let up = thread::spawn(move || {
+        let _ = std::io::copy(&mut from, &mut to);
+        let _ = to.shutdown(Shutdown::Write);
+    });
+    let (mut from, mut to) = (server, client);
+    let mut bytes = [0; 4096];
+    while left > 0 {
+        let wanted = left.min(bytes.len());
+        let Ok(count @ 1..) = from.read(&mut bytes[..wanted]) else { break };
+        if to.write_all(&bytes[..count]).is_err() {
+            break;
+        }
+        passed.fetch_add(count, Ordering::SeqCst);
+        left -= count;
+    }
+    let _ = to.shutdown(Shutdown::Both);
+    let _ = from.shutdown(Shutdown::Both);
+    let _ = up.join();
+}
+
+/// One short exchange. Returns whether it came to its end.
+fn exchange(port: u16, parameters: &str) -> bool {
+    let url = format!("postgres://scram:secret@localhost:{port}/postgres?{parameters}");
+    let url = DatabaseUrl::parse(&url, &Environment::default()).unwrap();
+    let start = now();
+    let opened = Connection::open(&url, "wire tests", &[], start + LONG);
+    let mut connection = match opened {
+        Ok(connection) => connection,
+        Err(error) => {
+            // A certificate that is cut off is no wrong certificate.
+            assert!(matches!(error, OpenError::Unreachable(_)), "{error}");
+            return false;
+        }
+    };
+    let mut pipeline = Pipeline::new();
+    pipeline.text("BEGIN").kept("SELECT $1::text, 7", vec!["hello".into()]).text("COMMIT");
+    let ran = connection.run(&pipeline, Some(now() + LONG));
+    assert!(now() - start < LONG, "a connection that ended was waited for");
+    match ran {
+        Ok(results) => {
+            assert_eq!(results[1].rows[0].get::<&str>(0), Ok("hello"));
+            assert_eq!(results[2].tag, "COMMIT");
+            true
+        }
+        Err(RunError::Lost { .. }) => {
+            assert!(connection.is_lost());
+            false
+        }
+        Err(other) => panic!("{other}"),
+    }
+}
+
+#[test]
+fn a_connection_may_be_cut_at_any_byte() {
+    let Some(server) = Server::shared() else { return };
+    let tls = format!("sslmode=verify-full&sslrootcert={}", server.path("ca.crt").display());
+    // TLS is slower and its messages are longer, so not each of its bytes is a cut.
+    for (parameters, step) in [("", 1), (tls.as_str(), 37)] {
+        let proxy = Proxy::start(server.port);
+        assert!(exchange(proxy.port, parameters));
+        let passed = proxy.passed.load(Ordering::SeqCst);
+        assert!(passed > 300, "{passed} bytes");
+        let mut ended = 0;
+        for cut in (1..passed).step_by(step) {
+            proxy.left.store(cut, Ordering::SeqCst);
+            ended += usize::from(exchange(proxy.port, parameters));
+        }
+        // Of the whole exchange only the last byte could be dispensable, and with TLS the goodbye.
+        assert!(ended * step <= 80, "{ended} of {passed} cuts did no harm");
+    }
+}
+
+/// A connection whose server says these bytes and closes; or stays silent, if `is_open`.
+fn started(bytes: &[u8], is_open: bool, limit: Duration) -> (Result<Connection, StartError>, UnixStream) {
+    let (ours, mut theirs) = UnixStream::pair().unwrap();
+    ours.set_nonblocking(true).unwrap();
+    theirs.write_all(bytes).unwrap();
+    if !is_open {
+        theirs.shutdown(Shutdown::Write).unwrap();
+    }
+    let login = Login {
+        user: "me",
+        password: Some("secret"),
+        database: "work",
+        application_name: "wire tests",
+        settings: &[],
+        is_private: false,
+    };
+    let transport = Transport::new(Socket::Unix(ours));
+    (Connection::start(transport, "peer".to_owned(), &login, now() + limit), theirs)
+}
+
+fn said(tag: u8, body: &[u8]) -> Vec<u8> {
+    let mut message = vec![tag];
+    message.put_u32(body.len() as u32 + 4);
+    message.extend_from_slice(body);
+    message
+}
+
+/// The words of a server that lets everybody in.
+fn welcome() -> Vec<u8> {
+    let parts = [
+        said(b'R', &[0, 0, 0, 0]),
+        said(b'S', b"server_version\x0015.0\0"),
+        said(b'K', &[0, 0, 0, 7, 0, 0, 0, 8]),
+        said(b'Z', b"I"),
+    ];
+    parts.concat()
+}
+
+#[test]
+fn a_password_in_clear_text_is_not_sent_where_others_read() {
+    let (started, mut server) = started(&said(b'R', &[0, 0, 0, 3]), true, LONG);
+    let Err(StartError::Refused(why)) = started else { panic!("it was sent") };
+    assert!(why.contains("clear text"), "{why}");
+    let mut sent = Vec::new();
+    server.read_to_end(&mut sent).unwrap();
+    assert!(!sent.windows(6).any(|window| window == b"secret"));
+}
+
+#[test]
+fn a_server_that_skips_its_proof_is_not_trusted() {
+    let asks = said(b'R', b"\0\0\0\x0aSCRAM-SHA-256\0\0");
+    let (started, _server) = started(&[asks, welcome()].concat(), true, LONG);
+    let error = started.map(|_| ()).unwrap_err();
+    assert!(
+        matches!(&error, StartError::Transport(error) if error.to_string().contains("AuthenticationOk")),
+        "{error:?}"
+    );
+}
+
+#[test]
+fn a_silent_server_is_left_at_the_deadline() {
+    let start = now();
+    for bytes in [&b""[..], &said(b'R', &[0, 0, 0, 0]), &welcome()[..20]] {
+        let (started, _server) = started(bytes, true, Duration::from_millis(50));
+        let error = started.map(|_| ()).unwrap_err();
+        assert!(
+            matches!(&error, StartError::Transport(error) if error.to_string().contains("in time")),
+            "{error:?}"
+        );
+    }
+    assert!(now() - start < LONG);
+}
+
+#[test]
+fn a_length_is_only_a_claim() {
+    let mut bytes = BytesMut::from(&[b'D', 0x7f, 0xff, 0xff, 0xff][..]);
+    assert!(message::take(&mut bytes, MESSAGE_BYTES_MAX).is_err());
+    let mut bytes = BytesMut::from(&[b'D', 0x3f, 0xff, 0xff, 0xff][..]);
+    assert!(message::take(&mut bytes, MESSAGE_BYTES_MAX).unwrap().is_none());
+    assert!(bytes.capacity() < 4096, "{} bytes are reserved", bytes.capacity());
+}
+
+/// Bytes that are more often a message than chance would have it.
+fn server_bytes() -> impl Strategy<Value = Vec<u8>> {
+    let body = prop::collection::vec(prop_oneof![Just(0_u8), Just(1), any::<u8>()], 0..40);
+    let tag = prop::sample::select(&b"12AcCDEGHIKnNRsStTZdv"[..]);
+    let piece = prop_oneof![
+        6 => (tag, body.clone()).prop_map(|(tag, body)| said(tag, &body)),
+        1 => Just(said(b'R', &[0, 0, 0, 0])),
+        1 => Just(said(b'1', b"")),
+        1 => Just(said(b't', &[0, 0])),
+        1 => Just(said(b'n', b"")),
+        1 => Just(said(b'2', b"")),
+        1 => Just(said(b'C', b"SELECT 1\0")),
+        1 => Just(said(b'Z', b"I")),
+        1 => Just(said(b'E', b"VERROR\0C23505\0Mno\0\0")),
+        1 => body,
+    ];
+    prop::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_server_may_say_anything_to_a_login(bytes in server_bytes()) {
+        let _ = started(&bytes, false, LONG);
+    }
+
+    #[test]
+    fn a_server_may_say_anything_to_a_pipeline(bytes in server_bytes()) {
+        let (started, mut server) = started(&[welcome(), bytes].concat(), false, LONG);
+        // The server has spoken before it was asked, so the first check may find it.
+        if let Ok(mut connection) = started {
+            let mut pipeline = Pipeline::new();
+            pipeline.text("BEGIN").kept("SELECT $1", vec![7.into()]).kept("SELECT $1", vec![8.into()]);
+            let ran = connection.run(&pipeline, limit());
+            prop_assert!(ran.is_err());
+            let _ = connection.simple("SELECT 1", limit());
+        }
+        let _ = server.write_all(b"end");
+    }
+
+    #[test]
+    fn an_answer_may_be_anything(bytes in server_bytes()) {
+        let mut bytes = BytesMut::from(&bytes[..]);
+        let mut answer = Answer::new(vec![Plan::Parsed, Plan::Shared(0), Plan::Known(Arc::new([])), Plan::Parsed]);
+        while let Ok(Some(message)) = message::take(&mut bytes, MESSAGE_BYTES_MAX) {
+            match answer.take(message) {
+                Ok(None) => {}
+                Ok(Some(transaction)) => {
+                    let _ = answer.complete(transaction);
+                    break;
+                }
+                Err(_) => break,
+            }
+        }
+    }
+
+    #[test]
+    fn a_value_may_be_anything(oid in prop::sample::select(&[16_u32, 17, 20, 21, 23, 25, 1000, 1001, 1005, 1007, 1009, 1016][..]), value in prop::collection::vec(prop_oneof![Just(0_u8), Just(1), Just(23), any::<u8>()], 0..60)) {
+        let mut columns = vec![0, 1, b'a', 0, 0, 0, 0, 0, 0, 0];
+        columns.put_u32(oid);
+        columns.extend_from_slice(&[0; 8]);
+        let mut bytes = BytesMut::from(&said(b'T', &columns)[..]);
+        let Ok(Some(Message::RowDescription(body))) = message::take(&mut bytes, MESSAGE_BYTES_MAX) else { panic!("columns") };
+        let columns = row::columns(&body).unwrap();
+        let mut data = vec![0, 1];
+        data.put_u32(value.len() as u32);
+        data.extend_from_slice(&value);
+        let mut bytes = BytesMut::from(&said(b'D', &data)[..]);
+        let Ok(Some(Message::DataRow(body))) = message::take(&mut bytes, MESSAGE_BYTES_MAX) else { panic!("a row") };
+        let row = Row::new(&columns, &body).unwrap();
+        let _ = row.get::<bool>(0);
+        let _ = row.get::<i16>(0);
+        let _ = row.get::<i64>(0);
+        let _ = row.get::<&str>(0);
+        let _ = row.get::<Vec<bool>>(0);
+        let _ = row.get::<Vec<i16>>(0);
+        let _ = row.get::<Vec<Option<i32>>>(0);
+        let _ = row.get::<Vec<i64>>(0);
+        let _ = row.get::<Vec<Option<&str>>>(0);
+        let _ = row.get::<Vec<&[u8]>>(0);
+    }
+
+    #[test]
+    fn a_certificate_may_be_anything(bytes in prop::collection::vec(prop_oneof![Just(0x30_u8), Just(0x06), Just(2), any::<u8>()], 0..60)) {
+        let _ = super::super::tls::end_point(&bytes);
+    }
+}
