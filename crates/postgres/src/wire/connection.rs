@@ -182,6 +182,7 @@ impl Connection {
         };
         let Complete { transaction, mut columns, outcome } = answer.complete(transaction);
         self.transaction = transaction;
+        self.transport.trim();
         for (step, key, name) in parsed {
             if let Some(columns) = columns.get_mut(step).and_then(Option::take) {
                 self.statements.insert(key, Statement { name, columns });
@@ -592,16 +593,17 @@ impl Attempt<'_> {
     }
 
     fn transport(&self, error: &TransportError) -> HostError {
-        match error {
-            TransportError::Tls(error) => self.refused(tls::in_words(error)),
+        let tls = match error {
+            TransportError::Tls(error) => Some(error),
             TransportError::Io(error) => {
-                let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
-                match inner {
-                    Some(error) => self.refused(tls::in_words(error)),
-                    None => self.unreachable(error.to_string()),
-                }
+                error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>())
             }
-            error => self.unreachable(error.to_string()),
+            TransportError::TimedOut | TransportError::Closed | TransportError::Violation(_) => None,
+        };
+        match tls {
+            Some(error) if tls::is_refusal(error) => self.refused(tls::in_words(error)),
+            Some(error) => self.unreachable(tls::in_words(error)),
+            None => self.unreachable(error.to_string()),
         }
     }
 

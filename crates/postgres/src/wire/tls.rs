@@ -200,6 +200,19 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
+/// Whether an error of TLS means that the configuration is wrong, here or at the server. All else, such as a record that
+/// is cut off, may pass.
+pub(crate) fn is_refusal(error: &Error) -> bool {
+    match error {
+        Error::AlertReceived(alert) => !matches!(
+            alert,
+            AlertDescription::CloseNotify | AlertDescription::InternalError | AlertDescription::UserCanceled
+        ),
+        Error::InvalidCertificate(_) | Error::NoCertificatesPresented | Error::PeerIncompatible(_) => true,
+        _ => false,
+    }
+}
+
 /// Returns an error of TLS in plain words, with the text of the library behind it.
 pub(crate) fn in_words(error: &Error) -> String {
     let words = match error {

@@ -154,6 +154,105 @@ fn said(tag: u8, body: &[u8]) -> Vec<u8> {
     message
 }
 
+/// A server that reads one packet of each connection, says its words, and waits for the end. Returns its port.
+fn scripted(words: Vec<Vec<u8>>) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        for words in words {
+            let (mut client, _) = listener.accept().unwrap();
+            let _ = client.read(&mut [0; 1024]);
+            let _ = client.write_all(&words);
+            let _ = std::io::copy(&mut client, &mut std::io::sink());
+        }
+    });
+    port
+}
+
+fn open_at(port: u16, parameters: &str) -> Result<Connection, OpenError> {
+    let url = format!("postgres://me@127.0.0.1:{port}/work?{parameters}");
+    let url = DatabaseUrl::parse(&url, &Environment::default()).unwrap();
+    Connection::open(&url, "wire tests", &[], now() + LONG)
+}
+
+fn setting(name: &str, value: &str) -> Vec<u8> {
+    said(b'S', format!("{name}\0{value}\0").as_bytes())
+}
+
+#[test]
+fn a_standby_is_passed_over() {
+    let with =
+        |settings: &[Vec<u8>]| [said(b'R', &[0, 0, 0, 0]), settings.concat(), said(b'Z', b"I")].concat();
+    let standby = with(&[setting("in_hot_standby", "on"), setting("default_transaction_read_only", "off")]);
+    let primary = with(&[setting("in_hot_standby", "off"), setting("default_transaction_read_only", "off")]);
+    let port = scripted(vec![standby.clone(), standby, primary]);
+    let Err(OpenError::Unreachable(errors)) = open_at(port, "").map(|_| ()) else {
+        panic!("a standby was taken")
+    };
+    assert!(errors[0].why.contains("standby"), "{}", errors[0]);
+    open_at(port, "target_session_attrs=any").unwrap();
+    open_at(port, "").unwrap();
+
+    // A server that does not report is asked; this one says yes.
+    let column = b"\0\x01a\0\0\0\0\0\0\0\0\0\0\x10\0\x01\xff\xff\xff\xff\0\0".to_vec();
+    let mut answers = vec![said(b'1', b""), said(b't', &[0, 0]), said(b'T', &column), said(b'2', b"")];
+    answers.extend([said(b'D', &[0, 1, 0, 0, 0, 1, 1]), said(b'C', b"SELECT 1\0"), said(b'Z', b"I")]);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let hello = with(&[]);
+    let server = thread::spawn(move || {
+        let (mut client, _) = listener.accept().unwrap();
+        let _ = client.read(&mut [0; 1024]).unwrap();
+        client.write_all(&hello).unwrap();
+        let _ = client.read(&mut [0; 1024]).unwrap();
+        client.write_all(&answers.concat()).unwrap();
+        let _ = std::io::copy(&mut client, &mut std::io::sink());
+    });
+    let Err(OpenError::Unreachable(errors)) = open_at(port, "").map(|_| ()) else {
+        panic!("a standby was taken")
+    };
+    assert!(errors[0].why.contains("standby"), "{}", errors[0]);
+    server.join().unwrap();
+}
+
+#[test]
+fn a_server_that_starts_up_is_tried_later() {
+    for (code, is_refused) in
+        [("57P03", false), ("53300", false), ("XX000", false), ("28P01", true), ("3D000", true)]
+    {
+        let port = scripted(vec![said(b'E', format!("SFATAL\0VFATAL\0C{code}\0Mno\0\0").as_bytes())]);
+        match open_at(port, "").map(|_| ()) {
+            Err(OpenError::Refused(errors)) if is_refused => {
+                assert_eq!(errors[0].code.as_deref(), Some(code))
+            }
+            Err(OpenError::Unreachable(errors)) if !is_refused => {
+                assert_eq!(errors[0].code.as_deref(), Some(code));
+            }
+            other => panic!("{code}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_server_without_tls_is_refused_with_a_hint() {
+    let port = scripted(vec![b"N".to_vec(), b"N".to_vec(), [b"N".to_vec(), welcome()].concat()]);
+    for mode in ["verify-full", "require"] {
+        match open_at(port, &format!("sslmode={mode}")).map(|_| ()) {
+            Err(OpenError::Refused(errors)) => {
+                assert!(errors[0].why.contains("sslmode=disable"), "{}", errors[0])
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(!open_at(port, "sslmode=prefer&target_session_attrs=any").unwrap().is_tls());
+    // Bytes behind the `S` belong to TLS: a message that a man in the middle puts there is no message.
+    let injected = [b"S".to_vec(), welcome()].concat();
+    let port = scripted(vec![injected.clone(), injected]);
+    for mode in ["verify-full", "require"] {
+        open_at(port, &format!("sslmode={mode}&target_session_attrs=any")).map(|_| ()).unwrap_err();
+    }
+}
+
 /// The words of a server that lets everybody in.
 fn welcome() -> Vec<u8> {
     let parts = [

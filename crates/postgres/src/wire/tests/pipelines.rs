@@ -179,7 +179,7 @@ fn large_parameters_and_large_results_pass_at_the_same_time() {
         assert_eq!(results[10].rows.len(), 50_000);
         assert_eq!(results[10].rows[49_999].get::<i32>(0), Ok(50_000));
         // One parameter of 10 MiB.
-        let value = vec![7; 10 << 20];
+        let value = vec![7_u8; 10 << 20];
         let mut pipeline = Pipeline::new();
         pipeline.once("SELECT length($1), $1", vec![value.into()]);
         let result = one(&mut connection, &pipeline);

@@ -186,7 +186,7 @@ impl Drop for Server {
     }
 }
 
-#[expect(clippy::print_stderr, clippy::disallowed_methods, reason = "a test that is skipped says so")]
+#[expect(clippy::disallowed_methods, reason = "a test that is skipped says so")]
 fn skip(why: &str) {
     assert!(std::env::var_os("TICKWHEEL_REQUIRE_ALL").is_none_or(|value| value != "1"), "{why}");
     eprintln!("SKIPPED: {why}");
