@@ -23,8 +23,6 @@ const READ_BYTES: usize = 64 << 10;
 /// At most these bytes are written before the next read, so that a long pipeline does not fill the memory of the
 /// server with answers.
 const WRITE_BYTES_MAX: usize = 1 << 20;
-/// A buffer that is empty keeps at most these bytes.
-const KEPT_BYTES_MAX: usize = 1 << 20;
 
 /// Returns the time by the clock of deadlines.
 pub(crate) fn now() -> Instant {
@@ -269,10 +267,10 @@ impl Transport {
         }
     }
 
-    /// Gives the memory of a large run back. Buffers of a usual size stay.
+    /// Gives the memory of a run back. A buffer that was read from hides how large it has grown, so every empty one goes.
     pub(crate) fn trim(&mut self) {
         for buffer in [&mut self.incoming, &mut self.outgoing] {
-            if buffer.is_empty() && buffer.capacity() > KEPT_BYTES_MAX {
+            if buffer.is_empty() {
                 *buffer = BytesMut::new();
             }
         }
