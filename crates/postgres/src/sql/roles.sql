@@ -1,5 +1,6 @@
 -- The roles of Tickwheel. The statements run after `schema.sql`, again after each migration, and as often as wanted: the second time
--- changes nothing. They need CREATEROLE, or a superuser.
+-- changes nothing. They need CREATEROLE
+-- and the right to create schemas in the database, or a superuser.
 --
 -- - `tickwheel_owner` has the schema and what is in it. Nothing logs in as this role. A migration runs as a member of the role.
 -- - `tickwheel` is the role of the nodes: it reads and changes rows, and changes no table. It needs a password or a certificate, which
