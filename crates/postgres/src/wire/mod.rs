@@ -13,6 +13,7 @@
 #![cfg_attr(not(test), expect(dead_code, reason = "the store on PostgreSQL is not there yet"))]
 
 mod answer;
+mod attempt;
 mod connection;
 mod environment;
 mod error;

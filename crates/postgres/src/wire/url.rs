@@ -573,7 +573,8 @@ mod tests {
 
     #[test]
     fn tls_is_the_default_away_from_this_machine() {
-        let url = parse("postgres://me@localhost,127.0.0.1,[::1],%2Frun,db1,10.0.0.1").unwrap();
+        let hosts = "localhost,127.0.0.1,[::1],%2Frun,db1,10.0.0.1";
+        let url = parse(&format!("postgres://me@{hosts}")).unwrap();
         let modes: Vec<_> = url.hosts().iter().map(|host| url.tls_mode(host)).collect();
         use TlsMode::{Disable, VerifyFull};
         assert_eq!(modes, [Disable, Disable, Disable, Disable, VerifyFull, VerifyFull]);
