@@ -58,12 +58,14 @@ impl Socket {
     /// Connects to a Unix socket. A socket whose queue is full is an error at once: there is nothing to wait by.
     pub(crate) fn unix(path: &Path) -> io::Result<Self> {
         let address = SocketAddrUnix::new(path)?;
-        let socket = rustix::net::socket_with(
-            AddressFamily::UNIX,
-            SocketType::STREAM,
-            SocketFlags::NONBLOCK | SocketFlags::CLOEXEC,
-            None,
-        )?;
+        #[cfg(target_os = "linux")]
+        let flags = SocketFlags::CLOEXEC;
+        #[cfg(not(target_os = "linux"))]
+        let flags = SocketFlags::empty();
+        let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        #[cfg(not(target_os = "linux"))]
+        rustix::io::fcntl_setfd(&socket, rustix::io::FdFlags::CLOEXEC)?;
+        rustix::io::ioctl_fionbio(&socket, true)?;
         rustix::net::connect(&socket, &address)?;
         Ok(Self::Unix(UnixStream::from(socket)))
     }
