@@ -92,6 +92,17 @@ impl<D: Database> Beats<D> {
         Ok(())
     }
 
+    /// Ends the incarnation, so that another process can take the shards at once. Without an answer of the database, the incarnation ends
+    /// once its beat stood still for a lease.
+    pub fn leave(&mut self) {
+        let Some(incarnation) = self.node.incarnation() else { return };
+        // First, this process stops to answer.
+        self.node.pulse().end();
+        if let Some(mut session) = self.session.take() {
+            let _unanswered = session.leave(&incarnation);
+        }
+    }
+
     fn join(&mut self, incarnation: String) -> Result<String, Trouble> {
         self.entry.incarnation.clone_from(&incarnation);
         let mut session = self.database.connect(&incarnation)?;

@@ -66,6 +66,12 @@ pub trait Session: Send {
     /// [`Failure`].
     fn end(&mut self, incarnation: &str, beat: i64) -> Result<bool, Failure>;
 
+    /// Ends the incarnation of this process, whose shards other processes may then take at once.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    fn leave(&mut self, incarnation: &str) -> Result<(), Failure>;
+
     /// Commits the batches in one transaction. Returns the shards whose batches took part. A shard whose epoch moved, whose number is there
     /// already, or whose number before is missing, drops out alone.
     ///

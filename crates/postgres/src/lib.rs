@@ -12,8 +12,10 @@ pub mod database;
 mod lane;
 mod mailbox;
 mod node;
+mod open;
 mod pulse;
 mod run;
+mod sql;
 mod store;
 mod wire;
 
@@ -23,6 +25,10 @@ pub use clock::DatabaseClock;
 pub use lane::{Job, Lane, Outcome, Rest};
 pub use mailbox::Mailbox;
 pub use node::{BootClock, Event, News, Node, ReadJob};
+pub use open::{OpenShard, PostgresOptions};
 pub use pulse::Pulse;
 pub use run::Threads;
+pub use sql::{
+    Cluster, ClusterClock, Plan, Postgres, PostgresSession, SHARDS_DEFAULT, SetupError, statements,
+};
 pub use store::PostgresStore;

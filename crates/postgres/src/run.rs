@@ -57,6 +57,7 @@ impl Threads {
                 // A refusal may end, for example when an operator gives the role its rights back.
                 wait = beats.turn(&random_name).unwrap_or(Duration::from_secs(1));
             }
+            beats.leave();
         })?;
         threads.beat = Some(beat);
         for index in 0..node.lanes() {

@@ -50,6 +50,8 @@ pub struct PostgresStore {
     replies: Vec<(RequestId, Reply)>,
     holder: Option<Holder>,
     reader: RecordReader,
+    /// Ends with the store.
+    process: Option<Arc<dyn std::any::Any + Send + Sync>>,
 }
 
 #[derive(Debug)]
@@ -143,6 +145,7 @@ impl PostgresStore {
             replies: Vec::new(),
             holder: None,
             reader: RecordReader::new(),
+            process: None,
         }
     }
 
@@ -157,6 +160,13 @@ impl PostgresStore {
     #[must_use]
     pub fn with_acquired_page(mut self, entries: usize) -> Self {
         self.page = entries;
+        self
+    }
+
+    /// Keeps the threads of the process until the store is dropped.
+    #[must_use]
+    pub(crate) fn kept_alive_by(mut self, process: Arc<impl std::any::Any + Send + Sync>) -> Self {
+        self.process = Some(process);
         self
     }
 
@@ -506,7 +516,19 @@ impl ShardStore for PostgresStore {
     }
 }
 
-impl QueueStore for PostgresStore {}
+impl QueueStore for PostgresStore {
+    fn waits_for(&self) -> Option<String> {
+        let held = self.holder.as_ref().filter(|_| !matches!(self.phase, Phase::Owned(_))).map(|holder| {
+            let Holder { incarnation: _, name, address } = holder;
+            if address.is_empty() {
+                format!("`{name}` has it")
+            } else {
+                format!("`{name}` at {address} has it")
+            }
+        });
+        held.or_else(|| self.node.trouble())
+    }
+}
 
 impl Owned {
     /// Makes the state of a shard that was taken, and returns the secret of the shard.

@@ -100,6 +100,10 @@ CREATE TABLE tickwheel.rule (
 );
 
 -- The tasks that have not ended.
+--
+-- After VACUUM has seen few tasks in many pages, PostgreSQL expects few tasks in all pages, also when a million have come since. Then it
+-- reads the whole table for each of 1,000 ids, which took 9.7 s in the place of 2 ms. So the sessions of nodes switch off `enable_seqscan`,
+-- `enable_bitmapscan`, `enable_hashjoin` and `enable_mergejoin`: each of their statements goes through an index.
 CREATE TABLE tickwheel.task (
     shard       int4 NOT NULL,
     id          int8 NOT NULL,
@@ -264,17 +268,27 @@ COMMENT ON VIEW tickwheel.tasks IS 'Tasks that have not ended. The key is NULL o
 
 -- Returns the first 4 bytes of the SHA-256 of the name in UTF-8, as a big-endian number. The rule never changes: otherwise the tasks of
 -- earlier versions would not be found.
+--
+-- A function of the language sql would be planned anew in each statement, because `SET` keeps it from being inlined: 14 us instead of 3.
 CREATE FUNCTION tickwheel.queue_hash(queue text) RETURNS int8
-LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
-AS $$ SELECT ('x' || encode(substr(sha256(convert_to(queue, 'UTF8')), 1, 4), 'hex'))::bit(32)::int8 $$;
+AS $$
+BEGIN
+    RETURN ('x' || encode(substr(sha256(convert_to(queue, 'UTF8')), 1, 4), 'hex'))::bit(32)::int8;
+END
+$$;
 
 -- Returns the shard that has this queue; NULL if no node has set up the database yet. The number of shards never changes, but the function
 -- reads it from a table, so it is not IMMUTABLE.
 CREATE FUNCTION tickwheel.shard_of(queue text) RETURNS int4
-LANGUAGE sql STABLE STRICT PARALLEL SAFE
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
-AS $$ SELECT (tickwheel.queue_hash(queue) % c.shards)::int4 FROM tickwheel.cluster AS c $$;
+AS $$
+BEGIN
+    RETURN (SELECT tickwheel.queue_hash(queue) % c.shards FROM tickwheel.cluster AS c);
+END
+$$;
 
 -- Checks a name as the API checks it. `good` is a regular expression for the longest beginning of a name that is right. `call` names the
 -- function that the user called.

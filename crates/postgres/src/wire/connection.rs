@@ -116,16 +116,19 @@ impl Connection {
         &self.peer
     }
 
+    #[cfg(test)]
     pub(crate) fn is_tls(&self) -> bool {
         self.transport.is_tls()
     }
 
     /// Whether a transaction is open after the last run.
+    #[cfg(test)]
     pub(crate) fn transaction(&self) -> Transaction {
         self.transaction
     }
 
     /// Whether the connection has ended, so that a new one is needed.
+    #[cfg(test)]
     pub(crate) fn is_lost(&self) -> bool {
         self.is_lost
     }

@@ -10,8 +10,6 @@
 //! `ERROR` of the database (definite) and all else (unknown). It never cancels: a cancel of a `COMMIT` that waits
 //! for a standby makes the server report success.
 
-#![cfg_attr(not(test), expect(dead_code, reason = "the store on PostgreSQL is not there yet"))]
-
 mod answer;
 mod attempt;
 mod connection;
@@ -30,3 +28,11 @@ mod url;
 
 #[cfg(test)]
 mod tests;
+
+pub(crate) use connection::Connection;
+pub(crate) use environment::Environment;
+pub(crate) use error::{DbError, OpenError, RunError};
+pub(crate) use param::{Param, oid};
+pub(crate) use pipeline::{Pipeline, StepResult};
+pub(crate) use row::{Row, RowError};
+pub(crate) use url::DatabaseUrl;

@@ -77,6 +77,7 @@ pub(crate) struct StepResult {
 
 impl StepResult {
     /// The number of rows at the end of the tag: `Some(3)` for `INSERT 0 3`; `None` for `COMMIT`.
+    #[cfg(test)]
     pub(crate) fn affected(&self) -> Option<u64> {
         self.tag.rsplit(' ').next()?.parse().ok()
     }

@@ -50,10 +50,12 @@ impl Row {
     }
 
     /// The number of values.
+    #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.cells.len()
     }
 
+    #[cfg(test)]
     pub(crate) fn columns(&self) -> &[Column] {
         &self.columns
     }

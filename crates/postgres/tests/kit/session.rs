@@ -16,6 +16,8 @@ pub(crate) struct Session {
 impl Session {
     pub(super) fn open(mut psql: Command, url: &str) -> Self {
         psql.args(["--no-psqlrc", "--quiet", "--no-align", "--tuples-only", url]);
+        // A statement that waits for ever fails the test instead of stopping it.
+        psql.env("PGOPTIONS", "-c statement_timeout=120s");
         psql.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
         let mut psql = psql.spawn().expect("psql is installed");
         let input = psql.stdin.take().expect("a pipe");

@@ -1,0 +1,145 @@
+//! [`PostgresOptions`]: opens the stores of all shards of a data set.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use tickwheel_engine::ShardId;
+use tickwheel_store::{Durability, HistoryLimits, OpenStore, OpenedStore, SharedData, Wake, WallClock};
+
+use crate::database::NodeEntry;
+use crate::node::Node;
+use crate::run::Threads;
+use crate::sql::{Cluster, ClusterClock, Plan, Postgres, SetupError, hex, random};
+use crate::store::PostgresStore;
+
+/// Connections that commit. The shards are spread over them.
+const LANES: usize = 4;
+/// Connections that read.
+const READERS: usize = 2;
+
+/// How the process takes part in a data set on PostgreSQL.
+#[derive(Clone, Debug)]
+pub struct PostgresOptions {
+    /// The URL of the database, such as `postgres://tickwheel@db1,db2/tickwheel`. What it does not say comes from the environment, as with
+    /// `psql`.
+    pub url: String,
+    /// The data set that is made if there is none.
+    pub plan: Plan,
+    /// The name of the process, for people.
+    pub name: String,
+    /// Where the process is reached, for people.
+    pub address: String,
+    /// The version of the program.
+    pub version: String,
+    /// How many ended tasks each shard remembers.
+    pub history: HistoryLimits,
+}
+
+impl PostgresOptions {
+    /// Returns the options for this database, with a real clock. The lease of a new data set is 5 s.
+    #[must_use]
+    pub fn new(url: impl Into<String>) -> Self {
+        let plan = Plan { shards: None, clock: ClusterClock::Real, lease_ms: 5_000, migrates: true };
+        Self {
+            url: url.into(),
+            plan,
+            name: "tickwheel".to_owned(),
+            address: String::new(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            history: HistoryLimits::default(),
+        }
+    }
+
+    /// Connects to the database, makes the data set if there is none, and starts the threads of this process. Returns the stores of all
+    /// shards, to be opened in their order.
+    ///
+    /// # Errors
+    /// [`SetupError`].
+    pub fn connect(self) -> Result<Vec<OpenShard>, SetupError> {
+        let Self { url, plan, name, address, version, history } = self;
+        let postgres = Postgres::at(&url)?;
+        let cluster = postgres.prepare(&plan)?;
+        let node = Arc::new(Node::new(cluster.lease_ms, LANES, Box::new(boot_ns)));
+        // The first random name also shows that the operating system has random bytes.
+        random::<8>()?;
+        let entry = NodeEntry { incarnation: String::new(), name, address, version };
+        let random_name = || random::<8>().map(|bytes| hex(&bytes)).unwrap_or_default();
+        let threads = Threads::start(&Arc::new(postgres), &node, entry, READERS, random_name);
+        let process = Arc::new(Process { node, cluster, _threads: threads.map_err(SetupError::Start)? });
+        let shards =
+            (0..process.cluster.shards).filter_map(|number| ShardId::new(number, process.cluster.shards));
+        let open = |shard| OpenShard { shard, process: Arc::clone(&process), history, acquired_page: None };
+        Ok(shards.map(open).collect())
+    }
+}
+
+/// What the stores of this process share. Its threads end with the last store.
+#[derive(Debug)]
+struct Process {
+    node: Arc<Node>,
+    cluster: Cluster,
+    _threads: Threads,
+}
+
+/// A shard whose store can be opened.
+#[derive(Debug)]
+pub struct OpenShard {
+    shard: ShardId,
+    process: Arc<Process>,
+    history: HistoryLimits,
+    acquired_page: Option<usize>,
+}
+
+impl OpenShard {
+    /// Sets how many entries a page of the first answer to a new owner has. For tests.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_acquired_page(mut self, entries: usize) -> Self {
+        self.acquired_page = Some(entries);
+        self
+    }
+}
+
+impl OpenStore for OpenShard {
+    type Store = PostgresStore;
+    type Error = Infallible;
+
+    fn open(self, wake: Wake) -> Result<OpenedStore<PostgresStore>, Infallible> {
+        let Self { shard, process, history, acquired_page } = self;
+        let Process { node, cluster, .. } = &*process;
+        let news = node.register(shard.number(), wake);
+        let of_clock = Arc::clone(node);
+        let wall = WallClock::new(move || {
+            let clock = of_clock.clock();
+            clock.wall_ns(of_clock.now_ns())
+        });
+        let store = PostgresStore::new(shard, Arc::clone(node), news).with_history(history);
+        let store = acquired_page.into_iter().fold(store, PostgresStore::with_acquired_page);
+        Ok(OpenedStore {
+            store: store.kept_alive_by(Arc::clone(&process)),
+            last_wall: cluster.last_wall,
+            identity: cluster.identity.clone(),
+            durability: Durability::Fsync,
+            recovery: None,
+            directory: None,
+            shared: Some(SharedData { secret: cluster.secret, wall }),
+        })
+    }
+}
+
+/// Reads the boot-time clock (ns).
+#[cfg(target_os = "linux")]
+fn boot_ns() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    seconds.saturating_mul(1_000_000_000).saturating_add(u64::try_from(time.tv_nsec).unwrap_or(0))
+}
+
+/// Without a boot-time clock the monotonic clock serves. It may stand still while the machine sleeps, and another process may then take the
+/// shards unnoticed until the next beat.
+#[cfg(not(target_os = "linux"))]
+fn boot_ns() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    seconds.saturating_mul(1_000_000_000).saturating_add(u64::try_from(time.tv_nsec).unwrap_or(0))
+}

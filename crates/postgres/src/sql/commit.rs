@@ -1,0 +1,163 @@
+//! Commits batches of several shards in one transaction.
+
+use super::link::{Link, row};
+use crate::database::{Failure, PutRow, ShardBatch};
+use crate::wire::{Param, Pipeline};
+
+/// The transaction is explicit: with a default of SERIALIZABLE, a fence that waits for a lock would end in an error.
+pub(super) const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
+
+/// Locks the shards whose epochs stand, in the order of their numbers, and writes their batches. A shard whose number is there already, or
+/// whose number before is missing, drops out alone. The later statements change only the shards that are left, which `tickwheel.mine` names.
+const FENCE: &str = "\
+WITH mine AS MATERIALIZED (
+    SELECT s.shard FROM tickwheel.shard s JOIN unnest($1::int4[], $2::int8[]) v(shard, epoch) ON s.shard = v.shard AND s.epoch = v.epoch
+    ORDER BY s.shard FOR NO KEY UPDATE OF s
+), done AS (
+    INSERT INTO tickwheel.batch (shard, no, epoch, seq, wall, counters, counts, ended)
+    SELECT v.shard, v.no, v.epoch, v.seq, v.wall, v.counters, v.counts, v.ended
+    FROM unnest($1::int4[], $2::int8[], $3::int8[], $4::int8[], $5::int8[], $6::bytea[], $7::bytea[], $8::bytea[])
+        v(shard, epoch, no, seq, wall, counters, counts, ended)
+    JOIN mine USING (shard) JOIN tickwheel.batch p ON p.shard = v.shard AND p.no = v.no - 1
+    ON CONFLICT DO NOTHING RETURNING shard
+)
+SELECT set_config('tickwheel.mine', coalesce(array_agg(shard), '{}')::text, true), coalesce(array_agg(shard), '{}') FROM done";
+
+const END: &str = "\
+DELETE FROM tickwheel.task t USING unnest($1::int4[], $2::int8[]) u(shard, id)
+WHERE t.shard = u.shard AND t.id = u.id AND u.shard = ANY ((SELECT current_setting('tickwheel.mine')::int4[])::int4[])";
+
+/// A key that changes hands has to be free before its next task is written: a unique index is checked row by row.
+const LOSE_KEY: &str = "\
+UPDATE tickwheel.task t SET key = NULL FROM unnest($1::int4[], $2::int8[]) u(shard, id)
+WHERE t.shard = u.shard AND t.id = u.id AND t.key IS NOT NULL AND u.shard = ANY ((SELECT current_setting('tickwheel.mine')::int4[])::int4[])";
+
+/// The body is not named, so it is neither sent nor stored again.
+const CHANGE: &str = "\
+UPDATE tickwheel.task t
+SET key = u.key, due_at = u.due_at, put_seq = u.put_seq, seq = u.seq, dead = u.dead, leased = u.leased, record = u.record
+FROM unnest($1::int4[], $2::int8[], $3::text[], $4::text[], $5::int8[], $6::int8[], $7::int8[], $8::bool[], $9::bool[], $10::bytea[])
+    u(shard, id, queue, key, due_at, put_seq, seq, dead, leased, record)
+WHERE t.shard = u.shard AND t.id = u.id AND t.seq < u.seq AND u.shard = ANY ((SELECT current_setting('tickwheel.mine')::int4[])::int4[])";
+
+const PUT: &str = "\
+INSERT INTO tickwheel.task (shard, id, queue, key, due_at, put_seq, seq, dead, leased, record, body)
+SELECT u.shard, u.id, u.queue, u.key, u.due_at, u.put_seq, u.seq, u.dead, u.leased, u.record, u.body
+FROM unnest($1::int4[], $2::int8[], $3::text[], $4::text[], $5::int8[], $6::int8[], $7::int8[], $8::bool[], $9::bool[], $10::bytea[], $11::bytea[])
+    u(shard, id, queue, key, due_at, put_seq, seq, dead, leased, record, body)
+WHERE u.shard = ANY ((SELECT current_setting('tickwheel.mine')::int4[])::int4[])
+ON CONFLICT (shard, id) DO UPDATE SET
+    key = excluded.key, due_at = excluded.due_at, put_seq = excluded.put_seq, seq = excluded.seq, dead = excluded.dead,
+    leased = excluded.leased, record = excluded.record, body = excluded.body
+WHERE task.seq < excluded.seq";
+
+const REMOVE_RULE: &str = "\
+DELETE FROM tickwheel.rule r USING unnest($1::int4[], $2::int2[], $3::text[], $4::text[]) u(shard, kind, queue, name)
+WHERE r.shard = u.shard AND r.kind = u.kind AND r.queue = u.queue AND r.name = u.name
+    AND u.shard = ANY ((SELECT current_setting('tickwheel.mine')::int4[])::int4[])";
+
+const SET_RULE: &str = "\
+INSERT INTO tickwheel.rule (shard, kind, queue, name, record)
+SELECT u.shard, u.kind, u.queue, u.name, u.record
+FROM unnest($1::int4[], $2::int2[], $3::text[], $4::text[], $5::bytea[]) u(shard, kind, queue, name, record)
+WHERE u.shard = ANY ((SELECT current_setting('tickwheel.mine')::int4[])::int4[])
+ON CONFLICT (shard, kind, queue, name) DO UPDATE SET record = excluded.record";
+
+/// Commits the batches. Returns the shards that took part.
+///
+/// # Errors
+/// [`Failure`].
+pub(super) fn commit(link: &mut Link, batches: &[&ShardBatch]) -> Result<Vec<u32>, Failure> {
+    let mut pipeline = Pipeline::new();
+    pipeline.text(BEGIN);
+    pipeline.kept(FENCE, fence(batches));
+    let ends = pairs(batches, |batch| &batch.ends);
+    let keyless = pairs(batches, |batch| &batch.keyless);
+    for (sql, (shards, ids)) in [(END, ends), (LOSE_KEY, keyless)] {
+        if !ids.is_empty() {
+            pipeline.kept(sql, vec![Param::Int4s(shards.into()), Param::Int8s(ids.into())]);
+        }
+    }
+    let puts = || batches.iter().flat_map(|batch| batch.puts.iter().map(|put| (shard(batch), put)));
+    let known: Vec<_> = puts().filter(|(_, put)| put.body.is_none()).collect();
+    if !known.is_empty() {
+        pipeline.kept(CHANGE, columns(&known));
+    }
+    let new: Vec<_> = puts().filter(|(_, put)| put.body.is_some()).collect();
+    if !new.is_empty() {
+        let mut params = columns(&new);
+        let bodies: Vec<&[u8]> = new.iter().map(|(_, put)| put.body.as_deref().unwrap_or_default()).collect();
+        params.push(Param::Byteas(bodies.into()));
+        pipeline.kept(PUT, params);
+    }
+    add_rules(&mut pipeline, batches);
+    let results = link.commit(&mut pipeline)?;
+    let took_part: Vec<i32> = row(&results, 1, 0)?.get(1)?;
+    Ok(took_part.into_iter().map(i32::cast_unsigned).collect())
+}
+
+fn shard(batch: &ShardBatch) -> i32 {
+    batch.claim.shard.cast_signed()
+}
+
+fn fence<'a>(batches: &[&'a ShardBatch]) -> Vec<Param<'a>> {
+    let numbers = |of: fn(&ShardBatch) -> i64| Param::Int8s(batches.iter().map(|batch| of(batch)).collect());
+    let bytes = |of: fn(&ShardBatch) -> &[u8]| {
+        let all = batches.iter().map(|batch| Some(of(batch)).filter(|bytes| !bytes.is_empty()));
+        Param::OptionalByteas(all.collect())
+    };
+    vec![
+        Param::Int4s(batches.iter().map(|batch| shard(batch)).collect()),
+        numbers(|batch| batch.claim.epoch),
+        numbers(|batch| batch.no),
+        numbers(|batch| batch.seq),
+        numbers(|batch| batch.wall),
+        bytes(|batch| batch.counters.as_ref().map_or(&[], |bytes| &bytes[..])),
+        bytes(|batch| &batch.counts),
+        bytes(|batch| &batch.ended),
+    ]
+}
+
+/// Returns the shard and the number of each row.
+fn pairs(batches: &[&ShardBatch], of: fn(&ShardBatch) -> &Vec<i64>) -> (Vec<i32>, Vec<i64>) {
+    batches.iter().flat_map(|batch| of(batch).iter().map(|id| (shard(batch), *id))).unzip()
+}
+
+fn columns<'a>(puts: &[(i32, &'a PutRow)]) -> Vec<Param<'a>> {
+    let numbers = |of: fn(&PutRow) -> i64| Param::Int8s(puts.iter().map(|(_, put)| of(put)).collect());
+    let flags = |of: fn(&PutRow) -> bool| Param::Bools(puts.iter().map(|(_, put)| of(put)).collect());
+    vec![
+        Param::Int4s(puts.iter().map(|(shard, _)| *shard).collect()),
+        numbers(|put| put.id),
+        Param::Texts(puts.iter().map(|(_, put)| put.queue.as_str()).collect()),
+        Param::OptionalTexts(
+            puts.iter().map(|(_, put)| put.key.as_ref().map(tickwheel_engine::Key::as_str)).collect(),
+        ),
+        numbers(|put| put.due_at),
+        numbers(|put| put.put_seq),
+        numbers(|put| put.seq),
+        flags(|put| put.dead),
+        flags(|put| put.leased),
+        Param::Byteas(puts.iter().map(|(_, put)| &put.record[..]).collect()),
+    ]
+}
+
+fn add_rules<'a>(pipeline: &mut Pipeline<'a>, batches: &[&'a ShardBatch]) {
+    for (sql, is_set) in [(REMOVE_RULE, false), (SET_RULE, true)] {
+        let rules = batches.iter().flat_map(|batch| batch.rules.iter().map(|rule| (shard(batch), rule)));
+        let rules: Vec<_> = rules.filter(|(_, rule)| rule.record.is_some() == is_set).collect();
+        if rules.is_empty() {
+            continue;
+        }
+        let mut params = vec![
+            Param::Int4s(rules.iter().map(|(shard, _)| *shard).collect()),
+            Param::Int2s(rules.iter().map(|(_, rule)| rule.kind).collect()),
+            Param::Texts(rules.iter().map(|(_, rule)| rule.queue.as_str()).collect()),
+            Param::Texts(rules.iter().map(|(_, rule)| rule.name.as_str()).collect()),
+        ];
+        if is_set {
+            params.push(Param::Byteas(rules.iter().filter_map(|(_, rule)| rule.record.as_deref()).collect()));
+        }
+        pipeline.kept(sql, params);
+    }
+}

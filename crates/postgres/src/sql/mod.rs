@@ -1,0 +1,15 @@
+//! The schema, and the statements that carry out the operations of the store.
+
+mod commit;
+mod connect;
+mod link;
+mod nodes;
+mod read;
+mod session;
+mod setup;
+mod shards;
+
+pub use connect::Postgres;
+pub use session::PostgresSession;
+pub use setup::{Cluster, ClusterClock, Plan, SHARDS_DEFAULT, SetupError, statements};
+pub(crate) use setup::{hex, random};

@@ -1,0 +1,214 @@
+//! Reads of one shard. Each is one statement, so it is one snapshot, which has the epoch and the last number of the shard, too.
+
+use std::time::Duration;
+
+use tickwheel_engine::{DueHistogram, DueKey, Filter, Seq, Timestamp, Wanted};
+
+use super::link::{Link, foreign, row};
+use crate::database::{Failure, Read, Rows, Seen, TaskRow};
+use crate::wire::{Param, Pipeline, Row, StepResult};
+
+const READ_LIMIT: Duration = Duration::from_secs(30);
+/// A part of a count looks at this many tasks.
+const COUNTED_MAX: i64 = 16_384;
+
+/// Each answer has at least one row, which has the epoch and the last number.
+macro_rules! seen {
+    ($rows:literal, $columns:literal) => {
+        concat!(
+            "SELECT s.epoch, (SELECT max(no) FROM tickwheel.batch b WHERE b.shard = s.shard), ",
+            $columns,
+            " FROM tickwheel.shard s LEFT JOIN LATERAL (",
+            $rows,
+            ") t ON true WHERE s.shard = $1"
+        )
+    };
+}
+
+/// The unique index finds a key. A dead task that has lost its key is found by its id only.
+const FIND: &str = seen!(
+    "SELECT w.place, k.record, k.body FROM unnest($2::int4[], $3::text[], $4::text[]) w(place, queue, key) \
+     JOIN tickwheel.task k ON k.shard = $1 AND k.queue = w.queue AND k.key = w.key \
+     UNION ALL SELECT w.place, k.record, k.body FROM unnest($5::int4[], $6::int8[]) w(place, id) \
+     JOIN tickwheel.task k ON k.shard = $1 AND k.id = w.id",
+    "t.place, t.record, t.body"
+);
+
+const SCAN_DUE: &str = seen!(
+    "SELECT due_at, put_seq, record, body FROM tickwheel.task k \
+     WHERE k.shard = $1 AND (k.due_at, k.put_seq) > ($2, $3) AND k.due_at <= $4 ORDER BY k.due_at, k.put_seq LIMIT $5",
+    "t.record, t.body, t.due_at, t.put_seq"
+);
+
+/// The database chooses between the tasks of the queue and all tasks in the order of time, by the number of each.
+const SCAN_FILTER: &str = seen!(
+    "SELECT due_at, put_seq, record, body FROM tickwheel.task k \
+     WHERE k.shard = $1 AND k.queue = $6 AND k.dead = $7 AND (k.due_at, k.put_seq) > ($2, $3) AND k.due_at <= $4 \
+     ORDER BY k.due_at, k.put_seq LIMIT $5",
+    "t.record, t.body, t.due_at, t.put_seq"
+);
+
+/// Counts up to the due time of the last task that is looked at, so that all tasks of one instant are counted together.
+const COUNT: &str = seen!(
+    "WITH edge AS (SELECT (SELECT due_at FROM tickwheel.task WHERE shard = $1 AND due_at > $2 AND due_at <= $3 \
+         ORDER BY due_at, put_seq OFFSET $4 LIMIT 1) AS at) \
+     SELECT due_at, count(*) FILTER (WHERE NOT dead AND ($5::text IS NULL OR queue = $5)) AS tasks, min(edge.at) AS edge \
+     FROM tickwheel.task, edge WHERE shard = $1 AND due_at > $2 AND due_at <= coalesce(edge.at, $3) GROUP BY due_at ORDER BY due_at",
+    "t.due_at, t.tasks, t.edge"
+);
+
+const HISTORY: &str =
+    seen!("SELECT no, ended FROM tickwheel.fold f WHERE f.shard = $1 ORDER BY no", "t.no, t.ended");
+
+pub(super) fn read(link: &mut Link, shard: u32, read: &Read) -> Result<Seen, Failure> {
+    let number = shard.cast_signed();
+    match read {
+        Read::Find(wanted) => find(link, number, wanted),
+        Read::ScanDue { after, until, max } => scan(link, number, *after, *until, *max, None),
+        Read::ScanFilter { filter, after, max } => {
+            let from = DueKey { due_at: filter.due_from, put_seq: Seq::ZERO };
+            scan(link, number, (*after).max(from), filter.due_to, *max, Some(filter))
+        }
+        Read::Count(histogram) => count(link, number, histogram),
+        Read::History => history(link, number),
+    }
+}
+
+/// Runs one statement and returns its answer, with the epoch and the last number.
+fn ask(link: &mut Link, pipeline: &Pipeline<'_>) -> Result<(i64, i64, Vec<StepResult>), Failure> {
+    // A read changes nothing, so a lost answer is no doubt. The session is over all the same.
+    let results = link.run(pipeline, Some(READ_LIMIT))?;
+    let first = row(&results, 0, 0)?;
+    Ok((first.get(0)?, first.get::<Option<i64>>(1)?.unwrap_or(0), results))
+}
+
+fn find(link: &mut Link, shard: i32, wanted: &[Wanted]) -> Result<Seen, Failure> {
+    let mut keys = (Vec::new(), Vec::new(), Vec::new());
+    let mut ids = (Vec::new(), Vec::new());
+    for (place, wanted) in (0..).zip(wanted) {
+        match wanted {
+            Wanted::Key(queue, key) => {
+                keys.0.push(place);
+                keys.1.push(queue.as_str());
+                keys.2.push(key.as_str());
+            }
+            // No task has an id of 2^63 or more.
+            Wanted::Id(id) => {
+                if let Ok(id) = i64::try_from(*id) {
+                    ids.0.push(place);
+                    ids.1.push(id);
+                }
+            }
+        }
+    }
+    let mut pipeline = Pipeline::new();
+    pipeline.kept(
+        FIND,
+        vec![
+            Param::Int4(shard),
+            Param::Int4s(keys.0.into()),
+            Param::Texts(keys.1.into()),
+            Param::Texts(keys.2.into()),
+            Param::Int4s(ids.0.into()),
+            Param::Int8s(ids.1.into()),
+        ],
+    );
+    let (epoch, no, results) = ask(link, &pipeline)?;
+    let mut found = vec![None; wanted.len()];
+    for row in &results[0].rows {
+        if let Some(place) = row.get::<Option<i32>>(2)? {
+            let place = usize::try_from(place).ok().and_then(|place| found.get_mut(place));
+            *place.ok_or_else(|| foreign("a place that was not asked for"))? = Some(task(row, 3)?);
+        }
+    }
+    Ok(Seen { epoch, no, rows: Rows::Found(found) })
+}
+
+fn task(row: &Row, at: usize) -> Result<TaskRow, Failure> {
+    Ok(TaskRow { record: row.get::<&[u8]>(at)?.to_vec(), body: row.get::<&[u8]>(at + 1)?.to_vec() })
+}
+
+fn scan(
+    link: &mut Link,
+    shard: i32,
+    after: DueKey,
+    until: Timestamp,
+    max: usize,
+    filter: Option<&Filter>,
+) -> Result<Seen, Failure> {
+    let max = max.max(1);
+    let one_more = i64::try_from(max).unwrap_or(i64::MAX).saturating_add(1);
+    let mut params = vec![
+        Param::Int4(shard),
+        Param::Int8(after.due_at.as_ms()),
+        Param::Int8(i64::try_from(after.put_seq.0).unwrap_or(i64::MAX)),
+        Param::Int8(until.as_ms()),
+        Param::Int8(one_more),
+    ];
+    let mut pipeline = Pipeline::new();
+    match filter {
+        None => pipeline.kept(SCAN_DUE, params),
+        Some(filter) => {
+            params.extend([Param::Text(filter.queue.as_str().into()), Param::Bool(filter.dead)]);
+            // Planned for each call, because the best way depends on the queue.
+            pipeline.once(SCAN_FILTER, params)
+        }
+    };
+    let (epoch, no, results) = ask(link, &pipeline)?;
+    let mut tasks = Vec::with_capacity(results[0].rows.len());
+    for row in &results[0].rows {
+        if row.get::<Option<&[u8]>>(2)?.is_some() {
+            let place: (i64, i64) = (row.get(4)?, row.get(5)?);
+            tasks.push((place, task(row, 2)?));
+        }
+    }
+    // The outer statement promises no order.
+    tasks.sort_by_key(|(place, _)| *place);
+    let more = tasks.len() > max;
+    tasks.truncate(max);
+    let tasks = tasks.into_iter().map(|(_, task)| task).collect();
+    Ok(Seen { epoch, no, rows: Rows::Page { tasks, more } })
+}
+
+fn count(link: &mut Link, shard: i32, histogram: &DueHistogram) -> Result<Seen, Failure> {
+    // Tasks due at the place of the start itself are before it.
+    let after = histogram.start();
+    let after_ms = if after.put_seq == Seq::ZERO { after.due_at.as_ms() - 1 } else { after.due_at.as_ms() };
+    let queue = histogram.queue.as_ref().map(tickwheel_engine::QueueName::as_str);
+    let mut pipeline = Pipeline::new();
+    pipeline.kept(
+        COUNT,
+        vec![
+            Param::Int4(shard),
+            Param::Int8(after_ms),
+            Param::Int8(histogram.end().as_ms()),
+            Param::Int8(COUNTED_MAX - 1),
+            queue.map_or(Param::Null(crate::wire::oid::TEXT), |queue| Param::Text(queue.into())),
+        ],
+    );
+    let (epoch, no, results) = ask(link, &pipeline)?;
+    let mut dues: Vec<(i64, u64)> = Vec::with_capacity(results[0].rows.len());
+    let mut counted = None;
+    for row in &results[0].rows {
+        if let Some(due_at) = row.get::<Option<i64>>(2)? {
+            dues.push((due_at, row.get::<i64>(3)?.cast_unsigned()));
+            counted = row.get(4)?;
+        }
+    }
+    dues.sort_unstable();
+    Ok(Seen { epoch, no, rows: Rows::Dues { dues, counted } })
+}
+
+fn history(link: &mut Link, shard: i32) -> Result<Seen, Failure> {
+    let mut pipeline = Pipeline::new();
+    pipeline.kept(HISTORY, vec![Param::Int4(shard)]);
+    let (epoch, no, results) = ask(link, &pipeline)?;
+    let mut folds = Vec::with_capacity(results[0].rows.len());
+    for row in &results[0].rows {
+        if let Some(no) = row.get::<Option<i64>>(2)? {
+            folds.push((no, row.get::<&[u8]>(3)?.to_vec()));
+        }
+    }
+    folds.sort_by_key(|(no, _)| *no);
+    Ok(Seen { epoch, no, rows: Rows::History(folds) })
+}

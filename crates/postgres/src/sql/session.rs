@@ -1,0 +1,61 @@
+//! [`PostgresSession`]: one session with PostgreSQL.
+
+use super::link::Link;
+use super::{commit, nodes, read, shards};
+use crate::database::{
+    Beat, Claim, Doubt, Failure, Fold, NodeEntry, Read, Resolution, Seen, Session, ShardBatch, Take, Taken,
+};
+
+/// One session with PostgreSQL, through one connection.
+#[derive(Debug)]
+pub struct PostgresSession {
+    link: Link,
+}
+
+impl PostgresSession {
+    pub(super) fn new(link: Link) -> Self {
+        Self { link }
+    }
+}
+
+impl Session for PostgresSession {
+    fn join(&mut self, node: &NodeEntry) -> Result<(), Failure> {
+        nodes::join(&mut self.link, node)
+    }
+
+    fn beat(&mut self, incarnation: &str) -> Result<Beat, Failure> {
+        nodes::beat(&mut self.link, incarnation)
+    }
+
+    fn end(&mut self, incarnation: &str, beat: i64) -> Result<bool, Failure> {
+        nodes::end(&mut self.link, incarnation, beat)
+    }
+
+    fn leave(&mut self, incarnation: &str) -> Result<(), Failure> {
+        nodes::leave(&mut self.link, incarnation)
+    }
+
+    fn commit(&mut self, batches: &[&ShardBatch]) -> Result<Vec<u32>, Failure> {
+        commit::commit(&mut self.link, batches)
+    }
+
+    fn resolve(&mut self, doubt: &Doubt) -> Result<Resolution, Failure> {
+        shards::resolve(&mut self.link, doubt)
+    }
+
+    fn take(&mut self, take: &Take) -> Result<Taken, Failure> {
+        shards::take(&mut self.link, take)
+    }
+
+    fn release(&mut self, claim: Claim) -> Result<(), Failure> {
+        shards::release(&mut self.link, claim)
+    }
+
+    fn fold(&mut self, fold: &Fold) -> Result<(), Failure> {
+        shards::fold(&mut self.link, fold)
+    }
+
+    fn read(&mut self, shard: u32, read: &Read) -> Result<Seen, Failure> {
+        read::read(&mut self.link, shard, read)
+    }
+}

@@ -1,0 +1,301 @@
+//! Makes the tables, and reads the properties of the data set.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use tickwheel_engine::{SHARDS_MAX, Timestamp};
+
+use super::commit::BEGIN;
+use super::connect::Postgres;
+use super::link::{Link, foreign, row};
+use crate::database::{ConnectFailure, Failure};
+use crate::wire::{Param, Pipeline};
+
+const SCHEMA: &str = include_str!("schema.sql");
+const ROLES: &str = include_str!("roles.sql");
+/// The format of the tables that this program reads and writes.
+const FORMAT: i32 = 1;
+/// The newest kind of record that this program writes.
+const FEATURE: i32 = 1;
+/// The number of the lock that keeps two processes from making the tables at the same time: the letters `tickwhee`.
+const SETUP_LOCK: i64 = 0x7469_636b_7768_6565;
+const LIMIT: Duration = Duration::from_secs(60);
+/// The name of the sessions that make the tables.
+const APPLICATION: &str = "tickwheel";
+
+const EXISTS: &str = "SELECT to_regclass('tickwheel.cluster') IS NOT NULL";
+
+const CLUSTER: &str = "SELECT identity, shards, lease_ms, format, clock FROM tickwheel.cluster";
+
+const SECRET: &str = "SELECT secret FROM tickwheel.shard WHERE shard = 0";
+
+const LAST_WALL: &str = "\
+SELECT greatest(0, (SELECT max(wall) FROM tickwheel.batch), (SELECT max(wall) FROM tickwheel.fold))";
+
+const MAKE_CLUSTER: &str = "\
+INSERT INTO tickwheel.cluster (identity, shards, lease_ms, format, feature, clock) VALUES ($1, $2, $3, $4, $5, $6)
+ON CONFLICT DO NOTHING";
+
+const MAKE_SHARDS: &str = "\
+INSERT INTO tickwheel.shard (shard, epoch, timeline, secret)
+SELECT s.shard, 0, 0, s.secret FROM unnest($1::int4[], $2::bytea[]) s(shard, secret)
+WHERE EXISTS (SELECT FROM tickwheel.cluster WHERE identity = $3)";
+
+/// The wishes of a process about the data set. A data set that is there has its own.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Plan {
+    /// The number of shards; `None`: the number that the data set has, or 64 if it is new.
+    pub shards: Option<u32>,
+    /// The kind of clock.
+    pub clock: ClusterClock,
+    /// How long the beat of a process must stand still before another process takes its shards (ms). Only for a new data set.
+    pub lease_ms: u32,
+    /// Whether the tables are made or brought to the present format if needed. Otherwise an administrator does that.
+    pub migrates: bool,
+}
+
+/// The kind of clock of a data set.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum ClusterClock {
+    /// The clock of the database.
+    Real,
+    /// A clock that stands still until a call moves it.
+    Virtual,
+}
+
+impl ClusterClock {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Real => "real",
+            Self::Virtual => "virtual",
+        }
+    }
+}
+
+/// The properties of a data set.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Cluster {
+    /// 16 hexadecimal digits that never change.
+    pub identity: String,
+    /// The number of shards.
+    pub shards: u32,
+    /// How long the beat of a process must stand still before another process takes its shards (ms).
+    pub lease_ms: u32,
+    /// The secret of the first shard.
+    pub secret: [u8; 16],
+    /// The latest wall clock in the records.
+    pub last_wall: Timestamp,
+}
+
+/// Why the data set cannot be used.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SetupError {
+    /// The URL is wrong.
+    #[error("{0}")]
+    Url(String),
+    /// The database does not answer at present.
+    #[error("{0}")]
+    Unreachable(String),
+    /// The database refuses, or is not as it should be.
+    #[error("{0}")]
+    Refused(String),
+    /// The tables are missing, and this process may not make them.
+    #[error(
+        "the database has no tables of Tickwheel, and this process may not make them; an administrator makes them with `tickwheel cluster \
+         sql | psql`, as a superuser or the owner of the database"
+    )]
+    NoTables,
+    /// A later release made the tables.
+    #[error(
+        "the tables have the format {found}, and this release reads the formats up to {FORMAT}; start a later release"
+    )]
+    Later {
+        /// The format of the tables.
+        found: i32,
+    },
+    /// The data set has another number of shards.
+    #[error(
+        "the data set was made with {found} shards, and the number never changes, so {wanted} are refused; leave the number away, or export \
+         the tasks and import them into a new data set"
+    )]
+    Shards {
+        /// The number of the data set.
+        found: u32,
+        /// The number that was asked for.
+        wanted: u32,
+    },
+    /// The number of shards is out of range.
+    #[error("a data set has 1 to {SHARDS_MAX} shards, not {0}")]
+    ShardsRange(u32),
+    /// The data set has the other kind of clock.
+    #[error("the data set has a {found} clock, and the kind never changes; {advice}")]
+    Clock {
+        /// The kind that the data set has.
+        found: String,
+        /// The action that helps.
+        advice: &'static str,
+    },
+    /// The operating system has no random bytes.
+    #[error("get random bytes from the operating system: {0}")]
+    Random(String),
+    /// A thread cannot be started, or the first beat was not answered.
+    #[error("{0}")]
+    Start(String),
+}
+
+impl From<ConnectFailure> for SetupError {
+    fn from(failure: ConnectFailure) -> Self {
+        match failure {
+            ConnectFailure::Unreachable(why) => Self::Unreachable(why),
+            ConnectFailure::Refused(why) => Self::Refused(why),
+        }
+    }
+}
+
+impl From<Failure> for SetupError {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Refused { why, again: false } => Self::Refused(why),
+            Failure::Refused { why, again: true } | Failure::Gone { why } => Self::Unreachable(why),
+        }
+    }
+}
+
+/// Returns the statements that make the tables and the roles, for an administrator.
+#[must_use]
+pub fn statements() -> String {
+    format!("BEGIN;\n\n{SCHEMA}\nCOMMIT;\n\nBEGIN;\n\n{ROLES}\nCOMMIT;\n")
+}
+
+impl Postgres {
+    /// Makes the tables and the data set, if they are missing, and returns the properties of the data set.
+    ///
+    /// # Errors
+    /// [`SetupError`].
+    pub fn prepare(&self, plan: &Plan) -> Result<Cluster, SetupError> {
+        if let Some(wanted) = plan.shards
+            && !(1..=SHARDS_MAX).contains(&wanted)
+        {
+            return Err(SetupError::ShardsRange(wanted));
+        }
+        let mut link = self.open(APPLICATION)?;
+        let cluster = match read(&mut link, plan)? {
+            Some(cluster) => cluster,
+            None => {
+                make(&mut link, plan)?;
+                read(&mut link, plan)?
+                    .ok_or_else(|| foreign("the data set that was just made is not there"))?
+            }
+        };
+        self.is_of(&cluster.identity);
+        Ok(cluster)
+    }
+}
+
+/// Reads the data set, and compares it with the plan; `None`: it is not there.
+fn read(link: &mut Link, plan: &Plan) -> Result<Option<Cluster>, SetupError> {
+    if !has_tables(link)? {
+        return Ok(None);
+    }
+    let mut pipeline = Pipeline::new();
+    for sql in [CLUSTER, SECRET, LAST_WALL] {
+        pipeline.kept(sql, Vec::new());
+    }
+    let results = link.run(&pipeline, Some(LIMIT))?;
+    let Some(found) = results[0].rows.first() else { return Ok(None) };
+    let number = |index| found.get::<i32>(index).map_err(Failure::from);
+    let format = number(3)?;
+    if format > FORMAT {
+        return Err(SetupError::Later { found: format });
+    }
+    let shards = number(1)?.cast_unsigned();
+    if let Some(wanted) = plan.shards
+        && wanted != shards
+    {
+        return Err(SetupError::Shards { found: shards, wanted });
+    }
+    let clock: &str = found.get(4).map_err(Failure::from)?;
+    if clock != plan.clock.word() {
+        let advice = match plan.clock {
+            ClusterClock::Virtual => "start without --virtual-clock, or with another database",
+            ClusterClock::Real => "start with --virtual-clock, or with another database",
+        };
+        return Err(SetupError::Clock { found: clock.to_owned(), advice });
+    }
+    let identity = found.get::<&str>(0).map_err(Failure::from)?.to_owned();
+    let secret: &[u8] = row(&results, 1, 0)?.get(0).map_err(Failure::from)?;
+    let secret = secret.try_into().map_err(|_| foreign("a secret has not 16 bytes"))?;
+    let last_wall: i64 = row(&results, 2, 0)?.get(0).map_err(Failure::from)?;
+    Ok(Some(Cluster {
+        identity,
+        shards,
+        lease_ms: number(2)?.cast_unsigned(),
+        secret,
+        last_wall: Timestamp::from_ms(last_wall).unwrap_or(Timestamp::EPOCH),
+    }))
+}
+
+fn has_tables(link: &mut Link) -> Result<bool, SetupError> {
+    let mut pipeline = Pipeline::new();
+    pipeline.kept(EXISTS, Vec::new());
+    let results = link.run(&pipeline, Some(LIMIT))?;
+    Ok(row(&results, 0, 0)?.get(0).map_err(Failure::from)?)
+}
+
+/// Makes the tables, if they are missing, and the rows of the data set. A process that does the same at the same time waits, and then finds
+/// them.
+fn make(link: &mut Link, plan: &Plan) -> Result<(), SetupError> {
+    let shards = plan.shards.unwrap_or(SHARDS_DEFAULT);
+    let mut begin = Pipeline::new();
+    begin.text(BEGIN);
+    begin.text("SET LOCAL lock_timeout = '60s'");
+    begin.kept("SELECT pg_advisory_xact_lock($1)", vec![Param::Int8(SETUP_LOCK)]);
+    link.run(&begin, Some(LIMIT))?;
+    if !has_tables(link)? {
+        if !plan.migrates {
+            return Err(SetupError::NoTables);
+        }
+        link.script(SCHEMA, LIMIT)?;
+    }
+    let identity = hex(&random::<8>()?);
+    let secrets: Vec<[u8; 16]> = (0..shards).map(|_| random()).collect::<Result<_, _>>()?;
+    let mut end = Pipeline::new();
+    end.kept(
+        MAKE_CLUSTER,
+        vec![
+            Param::Text(identity.as_str().into()),
+            Param::Int4(shards.cast_signed()),
+            Param::Int4(plan.lease_ms.cast_signed()),
+            Param::Int4(FORMAT),
+            Param::Int4(FEATURE),
+            Param::Text(plan.clock.word().into()),
+        ],
+    );
+    end.kept(
+        MAKE_SHARDS,
+        vec![
+            Param::Int4s((0..shards.cast_signed()).collect()),
+            Param::Byteas(secrets.iter().map(|secret| &secret[..]).collect()),
+            Param::Text(identity.as_str().into()),
+        ],
+    );
+    link.commit(&mut end)?;
+    Ok(())
+}
+
+/// The number of shards of a new data set, if it is not said.
+pub const SHARDS_DEFAULT: u32 = 64;
+
+pub(crate) fn random<const N: usize>() -> Result<[u8; N], SetupError> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).map_err(|error| SetupError::Random(error.to_string()))?;
+    Ok(bytes)
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _never_fails = write!(text, "{byte:02x}");
+        text
+    })
+}

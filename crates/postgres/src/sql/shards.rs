@@ -1,0 +1,219 @@
+//! Takes, resolves, folds and releases shards.
+
+use std::time::Duration;
+
+use super::commit::BEGIN;
+use super::link::{Link, foreign, row};
+use super::nodes::TIMELINE;
+use crate::database::{BatchRow, Claim, Doubt, Failure, Fold, Holder, Resolution, Snapshot, Take, Taken};
+use crate::wire::{Param, Pipeline, Row, StepResult};
+
+const READ_LIMIT: Duration = Duration::from_secs(30);
+/// The epoch rises by this much if another timeline wrote it: the epochs in between may have been given out and lost.
+const STEP_AFTER_LOSS: i64 = 1_024;
+
+const HOLDER: &str = "\
+SELECT s.epoch, s.timeline, s.secret, n.node, n.name, n.address
+FROM tickwheel.shard s LEFT JOIN tickwheel.node n ON n.node = s.owner AND NOT n.ended AND n.node <> $2
+WHERE s.shard = $1";
+
+const TAKE: &str = "\
+UPDATE tickwheel.shard SET owner = $2, epoch = epoch + $4, timeline = $5
+WHERE shard = $1 AND epoch = $3
+    AND NOT EXISTS (SELECT FROM tickwheel.node n WHERE n.node = owner AND NOT n.ended AND n.node <> $2)
+    AND EXISTS (SELECT FROM tickwheel.node n WHERE n.node = $2 AND NOT n.ended)
+RETURNING epoch";
+
+const NEWEST_FOLD: &str = "\
+SELECT no, seq, wall, counters, counts FROM tickwheel.fold WHERE shard = $1 ORDER BY no DESC LIMIT 1";
+
+const BATCHES: &str = "\
+SELECT no, seq, wall, counters, counts, ended FROM tickwheel.batch
+WHERE shard = $1 AND no > coalesce((SELECT max(no) FROM tickwheel.fold WHERE shard = $1), 0) ORDER BY no";
+
+const RULES: &str = "SELECT record FROM tickwheel.rule WHERE shard = $1 ORDER BY kind, queue, name";
+
+const LEASED: &str =
+    "SELECT coalesce(array_agg(id ORDER BY id), '{}') FROM tickwheel.task WHERE shard = $1 AND leased";
+
+/// The batch of a taking. No commit of an earlier owner has its number, so none can follow unnoticed.
+const BATCH_OF_TAKING: &str = "\
+INSERT INTO tickwheel.batch (shard, no, epoch, seq, wall)
+SELECT $1, l.no + 1, s.epoch, l.seq, greatest(l.wall, $3)
+FROM tickwheel.shard s CROSS JOIN LATERAL (
+    SELECT no, seq, wall FROM tickwheel.batch WHERE shard = $1
+    UNION ALL SELECT no, seq, wall FROM tickwheel.fold WHERE shard = $1
+    UNION ALL SELECT 0, 0, 0
+    ORDER BY no DESC LIMIT 1
+) l
+WHERE s.shard = $1 AND s.owner = $2 RETURNING no";
+
+const LOCK: &str = "SELECT shard FROM tickwheel.shard WHERE shard = $1 AND epoch = $2 FOR NO KEY UPDATE";
+
+const NUMBERS: &str = "\
+SELECT EXISTS (SELECT FROM tickwheel.batch WHERE shard = $1 AND no = $2),
+    EXISTS (SELECT FROM tickwheel.batch WHERE shard = $1 AND no = $2 - 1)";
+
+/// The wait of this row for the standby covers the batch before it.
+const COVER: &str = "\
+INSERT INTO tickwheel.batch (shard, no, epoch, seq, wall)
+SELECT b.shard, b.no + 1, b.epoch, b.seq, b.wall FROM tickwheel.batch b JOIN tickwheel.shard s ON s.shard = b.shard AND s.epoch = $2
+WHERE b.shard = $1 AND b.no = $3 ON CONFLICT DO NOTHING";
+
+const LAST: &str = "SELECT max(no) FROM tickwheel.batch WHERE shard = $1";
+
+const RELEASE: &str = "UPDATE tickwheel.shard SET owner = NULL WHERE shard = $1 AND epoch = $2";
+
+const FOLD: &str = "\
+INSERT INTO tickwheel.fold (shard, no, epoch, seq, wall, counters, counts, ended)
+SELECT s.shard, $3, s.epoch, $4, $5, $6, $7, $8 FROM tickwheel.shard s WHERE s.shard = $1 AND s.epoch = $2 ON CONFLICT DO NOTHING";
+
+const FORGET_BATCHES: &str = "\
+DELETE FROM tickwheel.batch b USING tickwheel.shard s
+WHERE s.shard = $1 AND s.epoch = $2 AND b.shard = s.shard AND b.no < $3";
+
+/// Only the newest fold needs the numbers of tasks.
+const FORGET_COUNTS: &str = "\
+UPDATE tickwheel.fold f SET counts = NULL FROM tickwheel.shard s
+WHERE s.shard = $1 AND s.epoch = $2 AND f.shard = s.shard AND f.no < $3 AND f.counts IS NOT NULL";
+
+const FORGET_FOLDS: &str = "\
+DELETE FROM tickwheel.fold f USING tickwheel.shard s
+WHERE s.shard = $1 AND s.epoch = $2 AND f.shard = s.shard AND f.no < $3";
+
+pub(super) fn take(link: &mut Link, take: &Take) -> Result<Taken, Failure> {
+    let shard = Param::Int4(take.shard.cast_signed());
+    let me = Param::Text(take.incarnation.as_str().into());
+    let mut pipeline = Pipeline::new();
+    pipeline.kept(HOLDER, vec![shard.clone(), me.clone()]);
+    pipeline.kept(TIMELINE, Vec::new());
+    let results = link.run(&pipeline, Some(READ_LIMIT))?;
+    let Some(found) = results[0].rows.first() else {
+        return Err(foreign(&format!("there is no shard {}", take.shard)));
+    };
+    if let Some(holder) = holder(found)? {
+        return Ok(Taken::Held(holder));
+    }
+    let (epoch, before): (i64, i64) = (found.get(0)?, found.get(1)?);
+    let secret =
+        <[u8; 16]>::try_from(found.get::<&[u8]>(2)?).map_err(|_| foreign("the secret has not 16 bytes"))?;
+    let timeline: i64 = row(&results, 1, 0)?.get(0)?;
+    // A new shard has no epoch, and nothing of it can be lost.
+    let may_have_lost = epoch > 0 && timeline != before;
+    let step = if may_have_lost { STEP_AFTER_LOSS } else { 1 };
+
+    let mut pipeline = Pipeline::new();
+    pipeline.text(BEGIN);
+    let claim = vec![shard.clone(), me.clone(), Param::Int8(epoch), Param::Int8(step), Param::Int8(timeline)];
+    pipeline.kept(TAKE, claim);
+    for sql in [NEWEST_FOLD, BATCHES, RULES, LEASED] {
+        pipeline.kept(sql, vec![shard.clone()]);
+    }
+    pipeline.kept(BATCH_OF_TAKING, vec![shard, me, Param::Int8(take.wall)]);
+    let results = link.commit(&mut pipeline)?;
+    let Some(taken) = results[1].rows.first() else {
+        // Another process was faster. The next try learns its name.
+        return Err(Failure::Refused {
+            why: "another process took the shard at the same time".to_owned(),
+            again: true,
+        });
+    };
+    let snapshot = snapshot(taken.get(0)?, secret, may_have_lost, &results)?;
+    Ok(Taken::Taken(Box::new(snapshot)))
+}
+
+fn holder(row: &Row) -> Result<Option<Holder>, Failure> {
+    let Some(incarnation) = row.get::<Option<&str>>(3)? else { return Ok(None) };
+    let text = |index| -> Result<String, Failure> {
+        Ok(row.get::<Option<&str>>(index)?.unwrap_or_default().to_owned())
+    };
+    Ok(Some(Holder { incarnation: incarnation.to_owned(), name: text(4)?, address: text(5)? }))
+}
+
+fn snapshot(
+    epoch: i64,
+    secret: [u8; 16],
+    may_have_lost: bool,
+    results: &[StepResult],
+) -> Result<Snapshot, Failure> {
+    let fold = match results[2].rows.first() {
+        Some(row) => Some(batch_row(row, false)?),
+        None => None,
+    };
+    let mut batches: Vec<BatchRow> =
+        results[3].rows.iter().map(|row| batch_row(row, true)).collect::<Result<_, _>>()?;
+    let mut rules = Vec::with_capacity(results[4].rows.len());
+    for row in &results[4].rows {
+        rules.push(row.get::<&[u8]>(0)?.to_vec());
+    }
+    let leased = row(results, 5, 0)?.get(0)?;
+    let last = batches.last().or(fold.as_ref());
+    let (seq, wall) = last.map_or((0, 0), |last| (last.seq, last.wall));
+    let no = row(results, 6, 0)?.get(0)?;
+    // The row of the taking has the wall clock of this owner, which is no news to it.
+    batches.push(BatchRow { no, seq, wall, counters: None, counts: Vec::new(), ended: Vec::new() });
+    Ok(Snapshot { epoch, secret, may_have_lost, fold, batches, rules, leased })
+}
+
+fn batch_row(row: &Row, with_ends: bool) -> Result<BatchRow, Failure> {
+    let bytes = |index| -> Result<Option<Vec<u8>>, Failure> {
+        Ok(row.get::<Option<&[u8]>>(index)?.map(<[u8]>::to_vec))
+    };
+    Ok(BatchRow {
+        no: row.get(0)?,
+        seq: row.get(1)?,
+        wall: row.get(2)?,
+        counters: bytes(3)?,
+        counts: bytes(4)?.unwrap_or_default(),
+        ended: if with_ends { bytes(5)?.unwrap_or_default() } else { Vec::new() },
+    })
+}
+
+pub(super) fn resolve(link: &mut Link, doubt: &Doubt) -> Result<Resolution, Failure> {
+    let Doubt { claim, no } = *doubt;
+    let [shard, epoch] = params(claim);
+    let mut pipeline = Pipeline::new();
+    pipeline.text(BEGIN);
+    // The lock waits for a transaction that still commits. Only a later statement sees what that transaction did.
+    pipeline.kept(LOCK, vec![shard.clone(), epoch.clone()]);
+    pipeline.kept(NUMBERS, vec![shard.clone(), Param::Int8(no)]);
+    pipeline.kept(COVER, vec![shard.clone(), epoch, Param::Int8(no)]);
+    pipeline.kept(LAST, vec![shard]);
+    let results = link.commit(&mut pipeline)?;
+    if results[1].rows.is_empty() {
+        return Ok(Resolution::Moved);
+    }
+    let numbers = row(&results, 2, 0)?;
+    Ok(match (numbers.get(0)?, numbers.get(1)?) {
+        (true, _) => Resolution::Done { last: row(&results, 4, 0)?.get(0)? },
+        (false, true) => Resolution::Absent,
+        (false, false) => Resolution::Lost,
+    })
+}
+
+pub(super) fn release(link: &mut Link, claim: Claim) -> Result<(), Failure> {
+    let mut pipeline = Pipeline::new();
+    pipeline.text(BEGIN);
+    pipeline.kept(RELEASE, params(claim).to_vec());
+    link.commit(&mut pipeline).map(drop)
+}
+
+pub(super) fn fold(link: &mut Link, fold: &Fold) -> Result<(), Failure> {
+    let Fold { claim, no, seq, wall, counters, counts, ended, replaces_history } = fold;
+    let [shard, epoch] = params(*claim);
+    let at = || vec![shard.clone(), epoch.clone(), Param::Int8(*no)];
+    let mut pipeline = Pipeline::new();
+    pipeline.text(BEGIN);
+    pipeline.kept(LOCK, vec![shard.clone(), epoch.clone()]);
+    let mut row = at();
+    row.extend([Param::Int8(*seq), Param::Int8(*wall)]);
+    row.extend([&counters[..], counts, ended].map(|bytes| Param::Bytea(bytes.into())));
+    pipeline.kept(FOLD, row);
+    pipeline.kept(FORGET_BATCHES, at());
+    pipeline.kept(if *replaces_history { FORGET_FOLDS } else { FORGET_COUNTS }, at());
+    link.commit(&mut pipeline).map(drop)
+}
+
+fn params<'a>(claim: Claim) -> [Param<'a>; 2] {
+    [Param::Int4(claim.shard.cast_signed()), Param::Int8(claim.epoch)]
+}
