@@ -9,6 +9,7 @@ pub(crate) mod bench_beanstalk;
 #[cfg(feature = "bridge")]
 pub(crate) mod bridge;
 pub(crate) mod cancel;
+pub(crate) mod cluster;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod dead;
@@ -34,6 +35,7 @@ pub(crate) mod nack;
 pub(crate) mod next;
 pub(crate) mod patch;
 mod payload;
+pub(crate) mod postgres_options;
 pub(crate) mod purge;
 pub(crate) mod put;
 pub(crate) mod queues;
@@ -120,6 +122,7 @@ commands! {
     Target(target::Target),
     Token(token::Token),
     Config(config::Config),
+    Cluster(cluster::Cluster),
     Doctor(doctor::Doctor),
     Backup(backup::Backup),
     Restore(restore::Restore),

@@ -89,6 +89,8 @@ fn setting(option: &Arg) -> Setting {
         None => quoted(match option.get_id().as_str() {
             "data" => "./tickwheel-data",
             "shards" => "4",
+            "postgres" => "postgres://tickwheel@db.example/tickwheel",
+            "node" => "a",
             "allow_host" => "tasks.example",
             "beanstalk" => "127.0.0.1:11300",
             "beanstalk_namespace" => "shop",

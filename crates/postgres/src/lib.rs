@@ -29,6 +29,6 @@ pub use open::{OpenShard, PostgresOptions};
 pub use pulse::Pulse;
 pub use run::Threads;
 pub use sql::{
-    Cluster, ClusterClock, Plan, Postgres, PostgresSession, SHARDS_DEFAULT, SetupError, statements,
+    Cluster, ClusterClock, Found, Plan, Postgres, PostgresSession, SHARDS_DEFAULT, SetupError, statements,
 };
 pub use store::PostgresStore;

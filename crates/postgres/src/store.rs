@@ -521,9 +521,9 @@ impl QueueStore for PostgresStore {
         let held = self.holder.as_ref().filter(|_| !matches!(self.phase, Phase::Owned(_))).map(|holder| {
             let Holder { incarnation: _, name, address } = holder;
             if address.is_empty() {
-                format!("`{name}` has it")
+                format!("`{name}` has the shard")
             } else {
-                format!("`{name}` at {address} has it")
+                format!("`{name}` at {address} has the shard")
             }
         });
         held.or_else(|| self.node.trouble())

@@ -41,7 +41,12 @@ impl Health {
         let first = shards.next().expect("a queue has a shard");
         shards.fold(first, |sum, shard| Self {
             ready: sum.ready && shard.ready,
-            waits_for: joined(sum.waits_for, shard.waits_for),
+            // Shards that wait mostly wait for the same.
+            waits_for: if sum.waits_for == shard.waits_for {
+                sum.waits_for
+            } else {
+                joined(sum.waits_for, shard.waits_for)
+            },
             read_only: joined(sum.read_only, shard.read_only),
             short_of_room: [sum.short_of_room, shard.short_of_room].into_iter().flatten().min(),
             clock_steps: sum.clock_steps.max(shard.clock_steps),
@@ -120,9 +125,7 @@ impl Shared {
         let state = self.lock();
         let mut health = state.health.clone();
         if state.id.count() > 1 {
-            for text in
-                [&mut health.waits_for, &mut health.read_only, &mut health.recovery].into_iter().flatten()
-            {
+            for text in [&mut health.read_only, &mut health.recovery].into_iter().flatten() {
                 *text = format!("{}: {text}", state.id).into();
             }
         }

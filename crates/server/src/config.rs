@@ -1,5 +1,6 @@
 //! The configuration of a server.
 
+use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -42,6 +43,28 @@ pub enum Store {
     Dir(PathBuf),
     /// In memory. Nothing survives the end of the process.
     Memory,
+    /// In PostgreSQL. An acknowledged call survives what a commit of the database survives.
+    Postgres(PostgresPlan),
+}
+
+/// A data set in PostgreSQL, and how the server takes part in it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct PostgresPlan {
+    /// The URL of the database, such as `postgres://tickwheel@db1,db2/tickwheel`. What it does not say comes from the environment, as with
+    /// `psql`.
+    pub url: String,
+    /// The name of this server among those that share the database, for people.
+    pub node: String,
+    /// Whether the server makes the tables if they are missing. Otherwise an administrator does.
+    pub migrate: bool,
+}
+
+/// The URL may have a password, so it is not shown.
+impl fmt::Debug for PostgresPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { url: _, node, migrate } = self;
+        f.debug_struct("PostgresPlan").field("node", node).field("migrate", migrate).finish_non_exhaustive()
+    }
 }
 
 /// The configuration of a server. Start from [`Config::new`] and change members as needed.

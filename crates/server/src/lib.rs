@@ -32,7 +32,7 @@ mod translate;
 
 pub use access::authorizer::TokenFileError;
 pub use access::tokens::{HASHED, TOKEN_BYTES_ADVISED, Tokens, TokensError, hashed};
-pub use config::{BackupPlan, Config, PORT_DEFAULT, Store};
+pub use config::{BackupPlan, Config, PORT_DEFAULT, PostgresPlan, Store};
 pub use doors::beanstalk::{BEANSTALK_PORT_DEFAULT, Beanstalk, JOB_BYTES_MAX};
 pub use listen::socket::{ListenAt, ListenAtError};
 pub use listen::tls::{TlsError, TlsFiles};

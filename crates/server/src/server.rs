@@ -6,13 +6,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use rustix::process::{Resource, getrlimit};
+use tickwheel_postgres::{ClusterClock, Plan as DataPlan, PostgresOptions};
 use tickwheel_queue::{Options, Queue};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::access::authorizer::Authorizer;
 use crate::base::stopping::{self, Stop, Stopping};
-use crate::config::{BackupPlan, Config, Store};
+use crate::config::{BackupPlan, Config, PostgresPlan, Store};
 use crate::doors::plan::Plan;
 use crate::doors::plans::plans;
 use crate::events;
@@ -22,7 +23,7 @@ use crate::listen::permits::Permits;
 use crate::listen::socket::{Bound, ListenAt};
 use crate::listen::tls::Tls;
 use crate::service::app::App;
-use crate::service::backups::{BackupDir, Backups, IN_MEMORY, NO_DIR, StopBackups};
+use crate::service::backups::{BackupDir, Backups, IN_DATABASE, IN_MEMORY, NO_DIR, StopBackups};
 use crate::service::drain::Drain;
 use crate::service::lifecycle;
 use crate::service::supervisor::Supervisor;
@@ -131,9 +132,10 @@ impl Server {
             Store::Dir(directory) => {
                 Some(std::path::absolute(directory).unwrap_or_else(|_| directory.clone()))
             }
-            Store::Memory => None,
+            Store::Memory | Store::Postgres(_) => None,
         };
-        let backup_dir = open_backups(config.backups.as_ref(), directory.as_deref()).await?;
+        let no_files = if matches!(config.store, Store::Memory) { IN_MEMORY } else { IN_DATABASE };
+        let backup_dir = open_backups(config.backups.as_ref(), directory.as_deref(), no_files).await?;
         let notices = Notices::new();
         let options =
             notices.of(Queue::options().ack_level(config.ack_level).slow_commit(config.slow_commit));
@@ -142,11 +144,17 @@ impl Server {
             (true, None) => options.virtual_clock(),
             (true, Some(start)) => options.virtual_clock_at(start),
         };
-        let options = config.shards.into_iter().fold(options, Options::shards);
+        let options = match &config.store {
+            // The data set in the database has its number of shards.
+            Store::Postgres(_) => options,
+            Store::Dir(_) | Store::Memory => config.shards.into_iter().fold(options, Options::shards),
+        };
         if let Some(directory) = &directory {
             lifecycle::say_opening(directory);
         }
-        let queue = open(config.store, options).await?;
+        let clock = if config.virtual_clock { ClusterClock::Virtual } else { ClusterClock::Real };
+        let place = Place { shards: config.shards, clock, address: config.listen.to_string() };
+        let queue = open(config.store, options, place).await?;
         lifecycle::say_started(&queue, directory.as_deref()).await;
         let data = directory.clone().unwrap_or_default();
         let folders =
@@ -329,8 +337,9 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
 async fn open_backups(
     plan: Option<&BackupPlan>,
     data: Option<&Path>,
+    no_files: &'static str,
 ) -> Result<Result<BackupDir, &'static str>, StartError> {
-    let Some(data) = data.map(Path::to_owned) else { return Ok(Err(IN_MEMORY)) };
+    let Some(data) = data.map(Path::to_owned) else { return Ok(Err(no_files)) };
     let Some(place) = plan.map(|plan| plan.directory.clone()) else { return Ok(Err(NO_DIR)) };
     blocking(move || match BackupDir::open(&place, &data) {
         Ok(opened) => Ok(Ok(opened)),
@@ -350,12 +359,28 @@ async fn keep_backups(
     blocking(move || Backups::new(queue, stopping, place.map(|place| place.of(&data)), keep)).await
 }
 
-/// Opens the queue on a thread that may block, because recovery reads files.
-async fn open(store: Store, options: Options) -> Result<Queue, StartError> {
+/// The properties of a data set in a database, if the database has none yet, and the address that others are told.
+struct Place {
+    shards: Option<u32>,
+    clock: ClusterClock,
+    address: String,
+}
+
+/// Opens the queue on a thread that may block, because recovery reads files or a database.
+async fn open(store: Store, options: Options, place: Place) -> Result<Queue, StartError> {
     blocking(move || match store {
         Store::Dir(place) => options.open(&place).map_err(|source| StartError::Open { place, source }),
         Store::Memory => {
             options.open_memory().map_err(|source| StartError::Open { place: "memory".into(), source })
+        }
+        Store::Postgres(PostgresPlan { url, node, migrate }) => {
+            let Place { shards, clock, address } = place;
+            let usual = PostgresOptions::new(url);
+            let plan = DataPlan { shards, clock, migrates: migrate, ..usual.plan };
+            let shards = PostgresOptions { plan, name: node, address, ..usual }.connect()?;
+            options
+                .open_shards(shards)
+                .map_err(|source| StartError::Open { place: "the database".into(), source })
         }
     })
     .await

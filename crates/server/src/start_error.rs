@@ -136,4 +136,7 @@ pub enum StartError {
         /// The queue's error.
         source: OpenError,
     },
+    /// The database cannot be used.
+    #[error("cannot use the database: {0}")]
+    Database(#[from] tickwheel_postgres::SetupError),
 }

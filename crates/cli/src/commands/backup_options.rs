@@ -52,6 +52,11 @@ impl BackupOptions {
         Ok(Some(BackupPlan { directory, every, keep: self.backup_keep.and_then(NonZeroUsize::new) }))
     }
 
+    /// Whether a place for backups is given.
+    pub(crate) fn is_given(&self) -> bool {
+        self.backup_dir.is_some()
+    }
+
     /// Warns of options that have no effect.
     pub(crate) fn warn(&self, in_memory: bool) {
         if in_memory && self.backup_dir.is_some() {

@@ -21,6 +21,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::commands::backup_options::BackupOptions;
 use crate::commands::limits::LimitOptions;
+use crate::commands::postgres_options::PostgresOptions;
 use crate::environment;
 use crate::log::{self, FILTER_DEFAULT, LogFormat, filter, log_to_stderr, told_as_json};
 use crate::notify::{Manager, State};
@@ -61,6 +62,7 @@ Examples:
   tickwheel serve --listen 0.0.0.0:8463 --token-file tokens --tls-cert cert.pem --tls-key key.pem
   tickwheel serve --backup-dir /backup/tickwheel --backup-every 1h --backup-keep 24
   tickwheel serve --listen unix:/run/tickwheel/http      behind a proxy, or for curl --unix-socket
+  tickwheel serve --postgres postgres://tickwheel@db/tickwheel
   tickwheel serve --memory --listen 127.0.0.1:0          for a test: nothing is kept, any free port
   tickwheel serve --memory --virtual-clock               for a test of a 15-day flow: then
       curl -d '{\"by\":\"15d\"}' http://127.0.0.1:8463/v1/clock/advance")]
@@ -76,9 +78,10 @@ pub(crate) struct Serve {
     /// `--data` has no effect then. But `--data` overrides a configuration file with `memory = true`
     #[arg(long, help_heading = OF_TASKS, env = "TICKWHEEL_MEMORY", value_parser = BoolishValueParser::new())]
     memory: bool,
-    /// The number of shards of the directory, 1 to 1,024; it never changes [default: as the directory has it, 1 for a new one]
+    /// The number of shards of the directory or the database, 1 to 1,024; it never changes [default: as the data have it; 1 for a new
+    /// directory, 64 for a new database]
     ///
-    /// Each shard has a log and a thread of its own, as far as the machine has processors, so more changes can be written in the same time.
+    /// Each shard of a directory has a log and a thread of its own, as far as the machine has processors, so more changes can be written in the same time.
     /// All tasks of a queue are in one shard, so the shards help only if there are several queues. A start with another number than the
     /// directory has is refused. To change the number, export the directory and import it into a new one
     #[arg(long, help_heading = OF_TASKS, value_name = "N", env = "TICKWHEEL_SHARDS", value_parser = values::shards)]
@@ -179,6 +182,8 @@ pub(crate) struct Serve {
     /// The largest size of a job of a client of beanstalkd (bytes)
     #[arg(long, help_heading = OF_BEANSTALK, value_name = "BYTES", env = "TICKWHEEL_MAX_JOB_SIZE", default_value = "65535", value_parser = values::job_bytes)]
     max_job_size: u32,
+    #[command(flatten)]
+    postgres: PostgresOptions,
     #[command(flatten)]
     backups: BackupOptions,
     #[command(flatten)]
@@ -295,10 +300,18 @@ impl Serve {
     /// The options contradict each other, or an unknown environment variable looks like one for tokens or for TLS.
     pub(crate) fn settled(&self) -> Result<Config> {
         environment::check_for_server()?;
-        let store = match (self.memory, &self.data) {
-            (true, _) => Store::Memory,
-            (false, data) => Store::Dir(data.clone().unwrap_or_else(|| DATA_DEFAULT.into())),
+        let postgres = self.postgres.plan(self.data.as_deref(), self.memory, self.backups.is_given())?;
+        let store = match (postgres, self.memory, &self.data) {
+            (Some(plan), ..) => Store::Postgres(plan),
+            (None, true, _) => Store::Memory,
+            (None, false, data) => Store::Dir(data.clone().unwrap_or_else(|| DATA_DEFAULT.into())),
         };
+        if self.postgres.is_given() && self.ack != Ack::Fsync {
+            bail!(
+                "--ack sets when a directory is synced, and the tasks are in PostgreSQL, which answers once a commit is durable; leave \
+                 out --ack"
+            );
+        }
         let tokens = variable().map_or_else(|| Ok(Tokens::default()), |token| token_of_variable(&token))?;
         if let Some(url) = &self.otlp_endpoint {
             otlp::check(url)?;

@@ -11,5 +11,5 @@ mod shards;
 
 pub use connect::Postgres;
 pub use session::PostgresSession;
-pub use setup::{Cluster, ClusterClock, Plan, SHARDS_DEFAULT, SetupError, statements};
+pub use setup::{Cluster, ClusterClock, Found, Plan, SHARDS_DEFAULT, SetupError, statements};
 pub(crate) use setup::{hex, random};

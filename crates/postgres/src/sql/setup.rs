@@ -32,6 +32,12 @@ const SECRET: &str = "SELECT secret FROM tickwheel.shard WHERE shard = 0";
 const LAST_WALL: &str = "\
 SELECT greatest(0, (SELECT max(wall) FROM tickwheel.batch), (SELECT max(wall) FROM tickwheel.fold))";
 
+/// All nodes of before are over. The unknown timeline makes each shard go on with higher numbers when it is taken.
+const ADOPT: &str = "\
+WITH ended AS (UPDATE tickwheel.node SET ended = true WHERE NOT ended),
+    freed AS (UPDATE tickwheel.shard SET owner = NULL, timeline = -1, epoch = epoch + 1)
+UPDATE tickwheel.cluster SET system = (pg_control_system()).system_identifier, adoptions = adoptions + 1, adopted_at = clock_timestamp()";
+
 const MAKE_CLUSTER: &str = "\
 INSERT INTO tickwheel.cluster (identity, shards, lease_ms, format, feature, clock) VALUES ($1, $2, $3, $4, $5, $6)
 ON CONFLICT DO NOTHING";
@@ -190,6 +196,50 @@ impl Postgres {
         };
         self.is_of(&cluster.identity);
         Ok(cluster)
+    }
+}
+
+/// The identity and the size of a data set.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Found {
+    /// 16 hexadecimal digits that never change.
+    pub identity: String,
+    /// The number of shards.
+    pub shards: u32,
+}
+
+impl Postgres {
+    /// Returns the data set in the database; `None`: there is none.
+    ///
+    /// # Errors
+    /// [`SetupError`].
+    pub fn look(&self) -> Result<Option<Found>, SetupError> {
+        let mut link = self.open(APPLICATION)?;
+        if !has_tables(&mut link)? {
+            return Ok(None);
+        }
+        let mut pipeline = Pipeline::new();
+        pipeline.kept(CLUSTER, Vec::new());
+        let results = link.run(&pipeline, Some(LIMIT))?;
+        let Some(found) = results[0].rows.first() else { return Ok(None) };
+        let identity = found.get::<&str>(0).map_err(Failure::from)?.to_owned();
+        let shards = found.get::<i32>(1).map_err(Failure::from)?.cast_unsigned();
+        Ok(Some(Found { identity, shards }))
+    }
+
+    /// Makes a data set usable that came from a dump, or was restored to an earlier time: the numbers of all shards go on higher, and no
+    /// node of before is known any more.
+    ///
+    /// # Errors
+    /// [`SetupError`].
+    pub fn adopt(&self) -> Result<(), SetupError> {
+        let mut link = self.open(APPLICATION)?;
+        let mut pipeline = Pipeline::new();
+        pipeline.text(BEGIN);
+        pipeline.text("SET LOCAL lock_timeout = '60s'");
+        pipeline.kept(ADOPT, Vec::new());
+        link.commit(&mut pipeline)?;
+        Ok(())
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use axum::response::Response;
 use tickwheel_api::{Alive, AliveBody, ReadyBody};
-use tickwheel_queue::{ListQueues, Queue};
+use tickwheel_queue::{ListQueues, Queue, ShardId};
 use tokio::time::{Instant, timeout_at};
 
 use crate::access::refusal::Refusal;
@@ -43,13 +43,32 @@ async fn ready(call: Call) -> Result<Response, Refusal> {
     let (fatal, down): (Vec<_>, Vec<_>) = app.supervisor.down().into_iter().partition(|down| down.is_fatal);
     let closed = fatal.into_iter().next().map(|down| down.why);
     let down = down.into_iter().map(|down| down.why).collect();
-    let trouble = stopping.or(silent).or(closed).or_else(|| unready(&app.queue));
+    let trouble =
+        stopping.or_else(|| waiting(&app.queue)).or(silent).or(closed).or_else(|| unready(&app.queue));
     let mut body = translate::ready(app.queue.health(), app.draining.is_on(), trouble, down);
     if !caller.grant().allows(Right::Read) {
         hide(&mut body);
     }
     let status = if body.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     Ok(answer::json(status, &body))
+}
+
+/// Says what the shards wait for: another server has them, or the database does not answer. `None`: no shard waits.
+fn waiting(queue: &Queue) -> Option<String> {
+    let shards = queue.health_of_shards();
+    let count = shards.len();
+    let mut waiting: Vec<(ShardId, String)> = Vec::new();
+    for (shard, health) in shards {
+        waiting.extend(health.waits_for.filter(|_| !health.ready).map(|why| (shard, why.to_string())));
+    }
+    // A server that has no shard has one reason for all of them.
+    if let Some((_, first)) = waiting.first()
+        && waiting.len() == count
+        && waiting.iter().all(|(_, why)| why == first)
+    {
+        return Some(first.clone());
+    }
+    first_of(waiting.into_iter().map(|(shard, why)| format!("{shard}: {why}")).collect())
 }
 
 /// Says which shards do not answer, and why; `None` if all of them do.

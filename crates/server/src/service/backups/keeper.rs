@@ -30,6 +30,9 @@ pub(crate) const NO_DIR: &str = "the server was started without a place for back
 /// Why a server in memory makes no backups.
 pub(crate) const IN_MEMORY: &str = "the tasks of this server are kept in memory, so there is nothing to copy";
 
+/// Why a server on PostgreSQL makes no backups.
+pub(crate) const IN_DATABASE: &str = "the tasks of this server are in PostgreSQL, so its backups have them: pg_dump, or a base backup with the archived log";
+
 /// Starts backups, one at a time, and knows their progress. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Backups(Arc<Inner>);

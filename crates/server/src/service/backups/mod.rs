@@ -14,4 +14,4 @@ mod whole;
 pub(crate) use backup_dir::BackupDir;
 pub use backup_dir::BackupDirError;
 pub(crate) use figures::BackupFigures;
-pub(crate) use keeper::{Backups, Begun, IN_MEMORY, NO_DIR, StopBackups};
+pub(crate) use keeper::{Backups, Begun, IN_DATABASE, IN_MEMORY, NO_DIR, StopBackups};
