@@ -224,8 +224,9 @@ mod tests {
     use super::*;
 
     /// Files that write to a terminal without this module, and the text that each writes.
-    const PRINT: [(&str, &str); 15] = [
+    const PRINT: [(&str, &str); 16] = [
         ("output.rs", "everything else, by the functions of this file"),
+        ("commands/cluster.rs", "statements of our own"),
         ("commands/completions.rs", "a script of our own"),
         ("commands/config.rs", "a page of our own"),
         (

@@ -8,6 +8,7 @@ mod bulk;
 mod causes;
 mod clocks;
 mod contrib;
+mod databases;
 mod dead;
 mod deleting;
 mod described;
@@ -25,6 +26,8 @@ mod moving;
 mod pages;
 mod places;
 mod portable;
+#[path = "../../../postgres/tests/kit/mod.rs"]
+mod postgres;
 mod problems;
 mod raw;
 mod receiver;

@@ -9,6 +9,7 @@ use serde_json::Value;
 use tickwheel_server::{Config, Drain, ListenAt, Server, StartError, Store};
 use tokio::sync::oneshot;
 
+use crate::databases;
 use crate::raw::{Connection, PATIENCE, Reply};
 
 /// A running server. Dropping it stops the server.
@@ -42,7 +43,7 @@ impl Served {
     }
 
     pub(crate) fn start(config: Config) -> Result<Self, StartError> {
-        let config = Config { shards: config.shards.or(Some(shards())), ..config };
+        let config = databases::moved(Config { shards: config.shards.or(Some(shards())), ..config });
         let (started, when_started) = mpsc::channel();
         let (stop, when_stopped) = oneshot::channel();
         let thread = std::thread::spawn(move || {
