@@ -195,7 +195,7 @@ impl PostgresStore {
 
     fn taken(&mut self, request: RequestId, incarnation: String, snapshot: Snapshot) {
         match Owned::new(self.shard, incarnation, snapshot, self.history, &mut self.reader) {
-            Ok((mut owned, secret)) => {
+            Ok((mut owned, secret, last_wall)) => {
                 let shard = self.shard.number();
                 self.next_read += 1;
                 self.reads.insert(self.next_read, None);
@@ -205,7 +205,7 @@ impl PostgresStore {
                     Ownership { shard: self.shard, epoch: owned.epoch(), last_seq: owned.last_seq };
                 let acquired = Acquired {
                     ownership,
-                    last_wall: owned.last_wall,
+                    last_wall,
                     state: owned.table.state(),
                     secret,
                     room: u64::MAX,
@@ -509,14 +509,15 @@ impl ShardStore for PostgresStore {
 impl QueueStore for PostgresStore {}
 
 impl Owned {
-    /// Makes the state of a shard that was taken, and returns the secret of the shard.
+    /// Makes the state of a shard that was taken. Also returns the secret of the shard, and the wall clock of the last batch before the
+    /// taking.
     fn new(
         shard: ShardId,
         incarnation: String,
         snapshot: Snapshot,
         history: HistoryLimits,
         reader: &mut RecordReader,
-    ) -> Result<(Self, [u8; 16]), String> {
+    ) -> Result<(Self, [u8; 16], Timestamp), String> {
         let Snapshot { epoch, secret, may_have_lost, fold, batches, rules, leased } = snapshot;
         let mut owned = Self {
             incarnation,
@@ -545,7 +546,10 @@ impl Owned {
             owned.apply(fold, reader).map_err(|error| format!("fold {no}: {error}"))?;
             owned.unfolded = Unfolded::default();
         }
+        let mut last_wall = owned.last_wall;
         for batch in batches {
+            // The last batch is that of the taking. Its wall clock is that of the new owner, who wants to know an earlier one.
+            last_wall = owned.last_wall;
             let no = batch.no;
             owned.apply(batch, reader).map_err(|error| format!("batch {no}: {error}"))?;
         }
@@ -555,7 +559,7 @@ impl Owned {
             owned.table.join_state(state);
             owned.last_seq.0 += AFTER_LOSS;
         }
-        Ok((owned, secret))
+        Ok((owned, secret, last_wall))
     }
 
     fn apply(&mut self, row: BatchRow, reader: &mut RecordReader) -> Result<(), String> {
