@@ -1,0 +1,4 @@
+//! The store on PostgreSQL above a simulated database.
+
+mod conformance;
+mod pumped;
