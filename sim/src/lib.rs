@@ -4,6 +4,7 @@
 mod bounds;
 pub mod bugs;
 pub mod campaign;
+pub mod cluster;
 mod coverage;
 pub mod database;
 pub mod disk;
