@@ -184,11 +184,6 @@ impl Ledger {
         self.grants.clear();
     }
 
-    /// Whether the call still waits for an answer, or may still take effect.
-    pub(super) fn is_open(&self, id: CallId) -> bool {
-        self.open.contains_key(&id)
-    }
-
     /// A node answered. `latest_ms`: the latest instant that the clock of the database has shown (ms).
     ///
     /// # Errors

@@ -59,8 +59,7 @@ impl World {
                 let by_ms = self.rng.pick(&[300, 2_000, 100_000, 3_600_000]);
                 let by_ms = if self.rng.chance(50) { by_ms } else { -by_ms };
                 self.trace.event(format_args!("{now_ns} ns: the clock of the database steps by {by_ms} ms"));
-                self.database.step_clock(by_ms);
-                self.note_clock();
+                self.step_clock(by_ms);
             }
             _ => {}
         }

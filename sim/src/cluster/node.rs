@@ -153,10 +153,19 @@ impl SimNode {
         Ok(())
     }
 
-    /// Wakes the threads that wait for work.
+    /// Wakes the threads that wait for work, and have some now.
     pub(super) fn wake_tasks(&mut self, now_ns: u64) {
-        for task in self.tasks.iter_mut().filter(|task| task.waits) {
-            task.wakes_ns = Some(now_ns);
+        // The first thread beats, the last one reads, and the lanes are in between.
+        let lanes = self.node.lanes();
+        for (index, task) in self.tasks.iter_mut().enumerate().skip(1).filter(|(_, task)| task.waits) {
+            let has_work = if index <= lanes {
+                !self.node.lane(index - 1).is_empty()
+            } else {
+                !self.node.reads().is_empty()
+            };
+            if has_work {
+                task.wakes_ns = Some(now_ns);
+            }
         }
     }
 

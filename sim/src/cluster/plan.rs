@@ -29,16 +29,17 @@ pub(super) struct Plan {
 
 impl Plan {
     pub(super) fn draw(rng: &mut Rng) -> Self {
+        let lease_ms = rng.pick(&[500, 1_000, 5_000]);
         Self {
             nodes: rng.pick(&[2, 2, 3]),
             shards: rng.pick(&[1, 1, 2, 3]),
             lanes: rng.pick(&[1, 1, 2]),
-            lease_ms: rng.pick(&[500, 1_000, 5_000]),
-            calls: rng.between(120, 300),
-            mishaps: rng.between(4, 12),
+            lease_ms,
+            calls: rng.between(60, 200),
+            mishaps: rng.between(4, 9),
             clients: rng.pick(&[2, 4, 8]),
             keys: rng.pick(&[2, 4, 12]),
-            think_ns: rng.pick(&[5, 50, 400]) * 1_000_000,
+            think_ns: u64::from(lease_ms) * 1_000_000 / rng.pick(&[2, 10, 40]),
             faults: Faults::draw(rng),
             steps_clock: rng.chance(30),
             page: rng.pick(&[1, 3, 4_096]),

@@ -74,7 +74,7 @@ impl SimSession {
                 let Some(until_ns) = state.locked_until(locks) else { return Ok(()) };
                 state.met.waits += 1;
                 let timeout_ns = since_ns + LOCK_TIMEOUT_NS;
-                (until_ns.min(timeout_ns) - state.now_ns, state.now_ns >= timeout_ns)
+                (until_ns.min(timeout_ns).saturating_sub(state.now_ns), state.now_ns >= timeout_ns)
             };
             if is_over {
                 self.database.lock().met.refused += 1;

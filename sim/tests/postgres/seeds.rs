@@ -20,7 +20,8 @@ fn passes(seed: u64) -> Outcome {
 
 #[test]
 fn three_hundred_seeds_pass() {
-    let outcomes: Vec<Outcome> = (0..300).map(passes).collect();
+    let seeds = std::env::var("TICKWHEEL_SIM_SEEDS").map_or(300, |number| number.parse().expect("a number"));
+    let outcomes: Vec<Outcome> = (0..seeds).map(passes).collect();
     let sum = |count: &dyn Fn(&Outcome) -> u64| outcomes.iter().map(count).sum::<u64>();
     let all = format!(
         "{} steps, {} calls, {} answered, {} lost, {} owners, {} delivered",
