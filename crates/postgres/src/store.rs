@@ -22,7 +22,8 @@ const FOLD_BATCHES: u64 = 1_000;
 const FOLD_BYTES: usize = 8 << 20;
 /// Folds may have twice the ends that are remembered, and this many more. Then a fold with the whole history replaces them.
 const FOLDED_MORE: usize = 10_000;
-/// After a loss, the numbers of changes and the ids go on this much higher, so that no number that was seen comes again.
+/// After a loss, the numbers of changes and the ids go on this much higher for each timeline, so that no number that was seen comes again.
+/// The timelines count, because also an owner on a timeline in between may be lost.
 const AFTER_LOSS: u64 = 1 << 24;
 /// The entries in a page of the `Acquired` reply to a new owner.
 const ACQUIRED_PAGE: usize = 4_096;
@@ -66,6 +67,8 @@ enum Phase {
 struct Owned {
     incarnation: String,
     claim: Claim,
+    /// The number of all shards.
+    shards: u64,
     /// The number of the last batch that was answered.
     last_no: i64,
     last_seq: Seq,
@@ -528,10 +531,11 @@ impl Owned {
         history: HistoryLimits,
         reader: &mut RecordReader,
     ) -> Result<(Self, [u8; 16], Timestamp), String> {
-        let Snapshot { epoch, secret, may_have_lost, fold, batches, rules, leased } = snapshot;
+        let Snapshot { epoch, secret, fold, batches, rules, leased } = snapshot;
         let mut owned = Self {
             incarnation,
             claim: Claim { shard: shard.number(), epoch },
+            shards: shard.count().into(),
             last_no: 0,
             last_seq: Seq::ZERO,
             last_wall: Timestamp::EPOCH,
@@ -563,23 +567,24 @@ impl Owned {
             let no = batch.no;
             owned.apply(batch, reader).map_err(|error| format!("batch {no}: {error}"))?;
         }
-        if may_have_lost {
-            let mut state = owned.table.state();
-            state.pass_ids(0, AFTER_LOSS * u64::from(shard.count()));
-            owned.table.join_state(state);
-            owned.last_seq.0 += AFTER_LOSS;
-        }
         Ok((owned, secret, last_wall))
     }
 
     fn apply(&mut self, row: BatchRow, reader: &mut RecordReader) -> Result<(), String> {
-        let BatchRow { no, seq, wall, counters, counts, ended } = row;
+        let BatchRow { no, seq, wall, counters, counts, ended, timelines_passed } = row;
         self.last_no = no;
         self.last_seq = self.last_seq.max(Seq(seq.cast_unsigned()));
         self.last_wall = self.last_wall.max(Timestamp::from_ms(wall).ok_or("the wall clock is negative")?);
         if let Some(counters) = counters {
             let state = EngineState::from_bytes(&counters).map_err(|error| error.to_string())?;
             self.table.join_state(state);
+        }
+        if let Some(timelines) = u64::try_from(timelines_passed).ok().filter(|timelines| *timelines > 0) {
+            let passed = AFTER_LOSS.saturating_mul(timelines);
+            let mut state = self.table.state();
+            state.pass_ids(0, passed.saturating_mul(self.shards));
+            self.table.join_state(state);
+            self.last_seq.0 = self.last_seq.0.saturating_add(passed);
         }
         counts::add(&mut self.populations, &counts).map_err(|error| error.to_string())?;
         self.unfolded.batches += 1;

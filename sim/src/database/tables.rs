@@ -183,12 +183,12 @@ impl Tables {
             return Ok(Taken::Held(Holder { incarnation: owner, name, address }));
         }
         let rows = self.shard(take.shard)?;
-        let may_have_lost = rows.timeline != timeline && wrong != Wrong::SmallStep;
-        rows.epoch += if may_have_lost { EPOCH_STEP_AFTER_LOSS } else { EPOCH_STEP };
+        let timelines = if wrong == Wrong::SmallStep { 0 } else { timeline - rows.timeline };
+        rows.epoch += if timelines > 0 { EPOCH_STEP_AFTER_LOSS * timelines } else { EPOCH_STEP };
         rows.owner = Some(take.incarnation.clone());
         rows.timeline = timeline;
-        rows.log_empty(take.wall);
-        Ok(Taken::Taken(Box::new(rows.snapshot(may_have_lost))))
+        rows.log_empty(take.wall, timelines);
+        Ok(Taken::Taken(Box::new(rows.snapshot())))
     }
 }
 
@@ -204,10 +204,11 @@ impl ShardRows {
     }
 
     /// Writes an empty batch behind all others.
-    fn log_empty(&mut self, wall: i64) {
+    fn log_empty(&mut self, wall: i64, timelines_passed: i64) {
         let no = self.last_no() + 1;
         let seq = self.batches.values().next_back().map_or(0, |batch| batch.row.seq);
-        let row = BatchRow { no, seq, wall, counters: None, counts: Vec::new(), ended: Vec::new() };
+        let (counts, ended) = (Vec::new(), Vec::new());
+        let row = BatchRow { no, seq, wall, counters: None, counts, ended, timelines_passed };
         self.batches.insert(no, Arc::new(Logged { epoch: self.epoch, row }));
     }
 
@@ -225,6 +226,7 @@ impl ShardRows {
             counters: batch.counters.map(|counters| counters.to_vec()),
             counts: batch.counts.clone(),
             ended: batch.ended.clone(),
+            timelines_passed: 0,
         };
         self.batches.insert(batch.no, Arc::new(Logged { epoch: batch.claim.epoch, row }));
         for id in &batch.ends {
@@ -288,7 +290,7 @@ impl ShardRows {
         match self.batches.get(&doubt.no) {
             Some(batch) if batch.epoch == doubt.claim.epoch => {
                 let wall = batch.row.wall;
-                self.log_empty(wall);
+                self.log_empty(wall, 0);
                 Resolution::Done { last: self.last_no() }
             }
             None if self.batches.contains_key(&(doubt.no - 1)) => Resolution::Absent,
@@ -311,17 +313,17 @@ impl ShardRows {
             counters: Some(fold.counters.to_vec()),
             counts: fold.counts.clone(),
             ended: fold.ended.clone(),
+            timelines_passed: 0,
         };
         self.folds.insert(fold.no, Arc::new(row));
     }
 
-    fn snapshot(&self, may_have_lost: bool) -> Snapshot {
+    fn snapshot(&self) -> Snapshot {
         let fold = self.folds.values().next_back();
         let folded = fold.map_or(0, |fold| fold.no);
         Snapshot {
             epoch: self.epoch,
             secret: self.secret,
-            may_have_lost,
             fold: fold.map(|fold| BatchRow { ended: Vec::new(), ..BatchRow::clone(fold) }),
             batches: self.batches.range(folded + 1..).map(|(_, batch)| batch.row.clone()).collect(),
             rules: self.rules.values().cloned().collect(),
