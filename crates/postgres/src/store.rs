@@ -47,8 +47,8 @@ pub struct PostgresStore {
     phase: Phase,
     /// The number of the next question to the readers. A number is never used again, so an answer of before is recognised.
     next_read: u64,
-    /// Questions under way: the request, or `None` for the history.
-    reads: BTreeMap<u64, Option<Asked>>,
+    /// Questions under way.
+    reads: BTreeMap<u64, Question>,
     replies: Vec<(RequestId, Reply)>,
     holder: Option<Holder>,
     reader: RecordReader,
@@ -116,6 +116,15 @@ struct Folding {
     unfolded: Unfolded,
     /// The number of ends in all folds once this fold is there.
     folded: usize,
+}
+
+/// A question under way.
+#[derive(Debug)]
+struct Question {
+    /// The question of the engine; `None`: the store itself asked for the history.
+    asked: Option<Asked>,
+    /// The number of the last batch that was answered before the question. A snapshot without it shows that batches were lost.
+    last_no: i64,
 }
 
 /// A question of the engine.
@@ -201,7 +210,8 @@ impl PostgresStore {
             Phase::Owned(owned) => owned.requests().collect(),
             Phase::Taking { .. } | Phase::Releasing(_) | Phase::Unowned => Vec::new(),
         };
-        let asked = std::mem::take(&mut self.reads).into_values().flatten().map(|asked| asked.request);
+        let questions = std::mem::take(&mut self.reads).into_values();
+        let asked = questions.filter_map(|question| question.asked).map(|asked| asked.request);
         self.replies.extend(fenced.into_iter().chain(asked).map(|request| (request, Reply::Fenced)));
     }
 
@@ -210,7 +220,7 @@ impl PostgresStore {
             Ok((mut owned, secret, last_wall)) => {
                 let shard = self.shard.number();
                 self.next_read += 1;
-                self.reads.insert(self.next_read, None);
+                self.reads.insert(self.next_read, Question { asked: None, last_no: owned.last_no });
                 self.node.ask(ReadJob { shard, no: self.next_read, read: Read::History });
                 self.holder = None;
                 let ownership =
@@ -289,8 +299,10 @@ impl PostgresStore {
     }
 
     fn read(&mut self, request: RequestId, read: Read) {
+        let Some(last_no) = self.owned().map(|owned| owned.last_no) else { return };
         self.next_read += 1;
-        self.reads.insert(self.next_read, Some(Asked { request, read: read.clone() }));
+        let asked = Some(Asked { request, read: read.clone() });
+        self.reads.insert(self.next_read, Question { asked, last_no });
         self.node.ask(ReadJob { shard: self.shard.number(), no: self.next_read, read });
     }
 
@@ -382,10 +394,11 @@ impl PostgresStore {
     }
 
     fn read_ended(&mut self, no: u64, seen: Result<Seen, String>) {
-        let Some(asked) = self.reads.remove(&no) else { return };
+        let Some(Question { asked, last_no }) = self.reads.remove(&no) else { return };
         let Some(owned) = self.owned() else { return };
         let seen = match seen {
-            Ok(seen) if seen.epoch != owned.claim.epoch => return self.fenced(asked),
+            // Another owner has the shard, or the database has lost batches that it had acknowledged.
+            Ok(seen) if seen.epoch != owned.claim.epoch || seen.no < last_no => return self.fenced(asked),
             Ok(seen) => seen,
             Err(why) => return self.failed(asked, why),
         };
