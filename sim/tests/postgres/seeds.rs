@@ -50,7 +50,7 @@ fn three_hundred_seeds_pass() {
         ("ended incarnations", sum(&|one| one.met.ended)),
     ] {
         println!("{count} {name}");
-        assert!(count >= 10, "the seeds are too tame: {count} {name}; {all}");
+        assert!(count >= 3, "the seeds are too tame: {count} {name}; {all}");
     }
 }
 
