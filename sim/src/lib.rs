@@ -4,11 +4,14 @@
 mod bounds;
 pub mod bugs;
 pub mod campaign;
+pub mod cluster;
 mod coverage;
+pub mod database;
 pub mod disk;
 mod dump;
 mod edges;
 pub mod exhaustive;
+pub mod fibers;
 mod io;
 pub mod nth;
 mod options;

@@ -292,8 +292,6 @@ pub struct Snapshot {
     pub epoch: i64,
     /// The secret of the shard.
     pub secret: [u8; 16],
-    /// Whether the database may have lost batches since the shard was owned last, because another timeline wrote them.
-    pub may_have_lost: bool,
     /// The newest fold.
     pub fold: Option<BatchRow>,
     /// The batches behind the newest fold, in the order of their numbers. The last of them is that of the taking.
@@ -319,6 +317,10 @@ pub struct BatchRow {
     pub counts: Vec<u8>,
     /// The records of the ends. Empty in the fold of a [`Snapshot`], because the history is read later.
     pub ended: Vec<u8>,
+    /// In the batch of a taking: how many timelines began since the shard was taken before. Above 0, the database may have lost batches
+    /// with numbers that were seen. The number stays in the batch, so that an owner who comes later passes the same numbers, even if the
+    /// owner before has written nothing. The epoch has grown by 1,024 for each of the timelines, or by 1.
+    pub timelines_passed: i64,
 }
 
 /// Many batches as one.

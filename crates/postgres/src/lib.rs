@@ -14,6 +14,7 @@ mod mailbox;
 mod node;
 mod open;
 mod pulse;
+mod reader;
 mod run;
 mod sql;
 mod store;
@@ -27,6 +28,7 @@ pub use mailbox::Mailbox;
 pub use node::{BootClock, Event, News, Node, ReadJob};
 pub use open::{OpenShard, PostgresOptions};
 pub use pulse::Pulse;
+pub use reader::Reader;
 pub use run::Threads;
 pub use sql::{
     Cluster, ClusterClock, Found, Plan, Postgres, PostgresSession, SHARDS_DEFAULT, SetupError, statements,

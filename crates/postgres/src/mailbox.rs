@@ -44,6 +44,11 @@ impl<T> Mailbox<T> {
         self.lock().closed
     }
 
+    /// Whether there is no value.
+    pub fn is_empty(&self) -> bool {
+        self.lock().values.is_empty()
+    }
+
     /// Takes out all values, at once.
     pub fn take_all(&self) -> VecDeque<T> {
         std::mem::take(&mut self.lock().values)

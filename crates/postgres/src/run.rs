@@ -5,9 +5,10 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::beats::Beats;
-use crate::database::{Database, Failure, NodeEntry, Session};
+use crate::database::{Database, NodeEntry};
 use crate::lane::{Lane, Rest};
-use crate::node::{Event, Node, ReadJob};
+use crate::node::{Event, Node};
+use crate::reader::Reader;
 
 /// The time before a reader tries again to make a session.
 const READ_AGAIN: Duration = Duration::from_millis(100);
@@ -66,7 +67,7 @@ impl Threads {
         }
         for index in 0..readers.max(1) {
             let (database, of) = (Arc::clone(database), Arc::clone(node));
-            threads.others.push(spawn(format!("read-{index}"), move || run_reader(&*database, &of, index))?);
+            threads.others.push(spawn(format!("read-{index}"), move || run_reader(database, &of, index))?);
         }
         Ok(threads)
     }
@@ -123,47 +124,18 @@ fn run_lane<D: Database>(index: usize, database: Arc<D>, node: &Node) {
     }
 }
 
-fn run_reader<D: Database>(database: &D, node: &Node, index: usize) {
-    let mut session: Option<(String, D::Session)> = None;
-    let name = format!("reader {index}");
-    while let Some(ReadJob { shard, no, read }) = node.reads().wait_one() {
-        loop {
-            let Some(incarnation) = node.incarnation() else {
-                // The shards of this process are lost, so the answer is of no use.
-                node.tell(
-                    shard,
-                    Event::Read(no, Err("read: this process has no shards any more".to_owned())),
-                );
-                break;
-            };
-            let made = match session.take().filter(|(of, _)| *of == incarnation) {
-                Some((_, session)) => Ok(session),
-                None => database.connect(&incarnation).map_err(|failure| failure.to_string()),
-            };
-            let why = match made {
-                Err(why) => why,
-                Ok(mut made) => match made.read(shard, &read) {
-                    Ok(seen) => {
-                        session = Some((incarnation, made));
-                        node.set_trouble(&name, None);
-                        node.tell(shard, Event::Read(no, Ok(seen)));
-                        break;
-                    }
-                    Err(Failure::Refused { why, again: false }) => {
-                        session = Some((incarnation, made));
-                        node.tell(shard, Event::Read(no, Err(why)));
-                        break;
-                    }
-                    Err(Failure::Refused { why, again: true } | Failure::Gone { why }) => why,
-                },
-            };
-            node.set_trouble(&name, Some(&why));
+fn run_reader<D: Database>(database: Arc<D>, node: &Arc<Node>, index: usize) {
+    let mut reader = Reader::new(database, Arc::clone(node), index);
+    while let Some(job) = node.reads().wait_one() {
+        let mut unanswered = reader.answer(job);
+        while let Some((job, why)) = unanswered {
             if node.reads().is_closed() {
-                node.tell(shard, Event::Read(no, Err(why)));
+                reader.refuse(&job, why);
                 break;
             }
             // The engine waits for the answer. A failure would stop its changes, and a database that restarts is no reason for that.
             node.reads().wait_for_close(READ_AGAIN);
+            unanswered = reader.answer(job);
         }
     }
 }

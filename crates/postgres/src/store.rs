@@ -22,7 +22,8 @@ const FOLD_BATCHES: u64 = 1_000;
 const FOLD_BYTES: usize = 8 << 20;
 /// Folds may have twice the ends that are remembered, and this many more. Then a fold with the whole history replaces them.
 const FOLDED_MORE: usize = 10_000;
-/// After a loss, the numbers of changes and the ids go on this much higher, so that no number that was seen comes again.
+/// After a loss, the numbers of changes and the ids go on this much higher for each timeline, so that no number that was seen comes again.
+/// The timelines count, because also an owner on a timeline in between may be lost.
 const AFTER_LOSS: u64 = 1 << 24;
 /// The entries in a page of the `Acquired` reply to a new owner.
 const ACQUIRED_PAGE: usize = 4_096;
@@ -42,11 +43,12 @@ pub struct PostgresStore {
     news: Arc<News>,
     history: HistoryLimits,
     page: usize,
+    fold_batches: u64,
     phase: Phase,
     /// The number of the next question to the readers. A number is never used again, so an answer of before is recognised.
     next_read: u64,
-    /// Questions under way: the request, or `None` for the history.
-    reads: BTreeMap<u64, Option<Asked>>,
+    /// Questions under way.
+    reads: BTreeMap<u64, Question>,
     replies: Vec<(RequestId, Reply)>,
     holder: Option<Holder>,
     reader: RecordReader,
@@ -67,6 +69,8 @@ enum Phase {
 struct Owned {
     incarnation: String,
     claim: Claim,
+    /// The number of all shards.
+    shards: u64,
     /// The number of the last batch that was answered.
     last_no: i64,
     last_seq: Seq,
@@ -116,6 +120,15 @@ struct Folding {
     folded: usize,
 }
 
+/// A question under way.
+#[derive(Debug)]
+struct Question {
+    /// The question of the engine; `None`: the store itself asked for the history.
+    asked: Option<Asked>,
+    /// The number of the last batch that was answered before the question. A snapshot without it shows that batches were lost.
+    last_no: i64,
+}
+
 /// A question of the engine.
 #[derive(Clone, Debug)]
 struct Asked {
@@ -139,6 +152,7 @@ impl PostgresStore {
             news,
             history: HistoryLimits::default(),
             page: ACQUIRED_PAGE,
+            fold_batches: FOLD_BATCHES,
             phase: Phase::Unowned,
             next_read: 0,
             reads: BTreeMap::new(),
@@ -167,6 +181,13 @@ impl PostgresStore {
     #[must_use]
     pub(crate) fn kept_alive_by(mut self, process: Arc<impl std::any::Any + Send + Sync>) -> Self {
         self.process = Some(process);
+        self
+    }
+
+    /// Sets after how many batches a fold is made. The default is 1,000.
+    #[must_use]
+    pub fn with_fold_batches(mut self, batches: u64) -> Self {
+        self.fold_batches = batches;
         self
     }
 
@@ -199,23 +220,24 @@ impl PostgresStore {
             Phase::Owned(owned) => owned.requests().collect(),
             Phase::Taking { .. } | Phase::Releasing(_) | Phase::Unowned => Vec::new(),
         };
-        let asked = std::mem::take(&mut self.reads).into_values().flatten().map(|asked| asked.request);
+        let questions = std::mem::take(&mut self.reads).into_values();
+        let asked = questions.filter_map(|question| question.asked).map(|asked| asked.request);
         self.replies.extend(fenced.into_iter().chain(asked).map(|request| (request, Reply::Fenced)));
     }
 
     fn taken(&mut self, request: RequestId, incarnation: String, snapshot: Snapshot) {
         match Owned::new(self.shard, incarnation, snapshot, self.history, &mut self.reader) {
-            Ok((mut owned, secret)) => {
+            Ok((mut owned, secret, last_wall)) => {
                 let shard = self.shard.number();
                 self.next_read += 1;
-                self.reads.insert(self.next_read, None);
+                self.reads.insert(self.next_read, Question { asked: None, last_no: owned.last_no });
                 self.node.ask(ReadJob { shard, no: self.next_read, read: Read::History });
                 self.holder = None;
                 let ownership =
                     Ownership { shard: self.shard, epoch: owned.epoch(), last_seq: owned.last_seq };
                 let acquired = Acquired {
                     ownership,
-                    last_wall: owned.last_wall,
+                    last_wall,
                     state: owned.table.state(),
                     secret,
                     room: u64::MAX,
@@ -287,8 +309,10 @@ impl PostgresStore {
     }
 
     fn read(&mut self, request: RequestId, read: Read) {
+        let Some(last_no) = self.owned().map(|owned| owned.last_no) else { return };
         self.next_read += 1;
-        self.reads.insert(self.next_read, Some(Asked { request, read: read.clone() }));
+        let asked = Some(Asked { request, read: read.clone() });
+        self.reads.insert(self.next_read, Question { asked, last_no });
         self.node.ask(ReadJob { shard: self.shard.number(), no: self.next_read, read });
     }
 
@@ -372,17 +396,19 @@ impl PostgresStore {
     }
 
     fn fold(&mut self) {
+        let batches = self.fold_batches;
         let Some(owned) = self.owned() else { return };
-        if let Some(fold) = owned.next_fold() {
+        if let Some(fold) = owned.next_fold(batches) {
             self.node.submit(self.shard.number(), Job::Fold(fold));
         }
     }
 
     fn read_ended(&mut self, no: u64, seen: Result<Seen, String>) {
-        let Some(asked) = self.reads.remove(&no) else { return };
+        let Some(Question { asked, last_no }) = self.reads.remove(&no) else { return };
         let Some(owned) = self.owned() else { return };
         let seen = match seen {
-            Ok(seen) if seen.epoch != owned.claim.epoch => return self.fenced(asked),
+            // Another owner has the shard, or the database has lost batches that it had acknowledged.
+            Ok(seen) if seen.epoch != owned.claim.epoch || seen.no < last_no => return self.fenced(asked),
             Ok(seen) => seen,
             Err(why) => return self.failed(asked, why),
         };
@@ -531,18 +557,20 @@ impl QueueStore for PostgresStore {
 }
 
 impl Owned {
-    /// Makes the state of a shard that was taken, and returns the secret of the shard.
+    /// Makes the state of a shard that was taken. Also returns the secret of the shard, and the wall clock of the last batch before the
+    /// taking.
     fn new(
         shard: ShardId,
         incarnation: String,
         snapshot: Snapshot,
         history: HistoryLimits,
         reader: &mut RecordReader,
-    ) -> Result<(Self, [u8; 16]), String> {
-        let Snapshot { epoch, secret, may_have_lost, fold, batches, rules, leased } = snapshot;
+    ) -> Result<(Self, [u8; 16], Timestamp), String> {
+        let Snapshot { epoch, secret, fold, batches, rules, leased } = snapshot;
         let mut owned = Self {
             incarnation,
             claim: Claim { shard: shard.number(), epoch },
+            shards: shard.count().into(),
             last_no: 0,
             last_seq: Seq::ZERO,
             last_wall: Timestamp::EPOCH,
@@ -567,27 +595,31 @@ impl Owned {
             owned.apply(fold, reader).map_err(|error| format!("fold {no}: {error}"))?;
             owned.unfolded = Unfolded::default();
         }
+        let mut last_wall = owned.last_wall;
         for batch in batches {
+            // The last batch is that of the taking. Its wall clock is that of the new owner, who wants to know an earlier one.
+            last_wall = owned.last_wall;
             let no = batch.no;
             owned.apply(batch, reader).map_err(|error| format!("batch {no}: {error}"))?;
         }
-        if may_have_lost {
-            let mut state = owned.table.state();
-            state.pass_ids(0, AFTER_LOSS * u64::from(shard.count()));
-            owned.table.join_state(state);
-            owned.last_seq.0 += AFTER_LOSS;
-        }
-        Ok((owned, secret))
+        Ok((owned, secret, last_wall))
     }
 
     fn apply(&mut self, row: BatchRow, reader: &mut RecordReader) -> Result<(), String> {
-        let BatchRow { no, seq, wall, counters, counts, ended } = row;
+        let BatchRow { no, seq, wall, counters, counts, ended, timelines_passed } = row;
         self.last_no = no;
         self.last_seq = self.last_seq.max(Seq(seq.cast_unsigned()));
         self.last_wall = self.last_wall.max(Timestamp::from_ms(wall).ok_or("the wall clock is negative")?);
         if let Some(counters) = counters {
             let state = EngineState::from_bytes(&counters).map_err(|error| error.to_string())?;
             self.table.join_state(state);
+        }
+        if let Some(timelines) = u64::try_from(timelines_passed).ok().filter(|timelines| *timelines > 0) {
+            let passed = AFTER_LOSS.saturating_mul(timelines);
+            let mut state = self.table.state();
+            state.pass_ids(0, passed.saturating_mul(self.shards));
+            self.table.join_state(state);
+            self.last_seq.0 = self.last_seq.0.saturating_add(passed);
         }
         counts::add(&mut self.populations, &counts).map_err(|error| error.to_string())?;
         self.unfolded.batches += 1;
@@ -650,8 +682,8 @@ impl Owned {
     }
 
     /// Returns the fold that is to be made, if there are enough batches for one and no fold is under way.
-    fn next_fold(&mut self) -> Option<Fold> {
-        let enough = self.unfolded.batches >= FOLD_BATCHES || self.unfolded.ended.len() >= FOLD_BYTES;
+    fn next_fold(&mut self, batches: u64) -> Option<Fold> {
+        let enough = self.unfolded.batches >= batches || self.unfolded.ended.len() >= FOLD_BYTES;
         if !enough || self.folding.is_some() || !self.history_read {
             return None;
         }

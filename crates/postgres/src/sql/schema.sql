@@ -168,6 +168,8 @@ CREATE TABLE tickwheel.batch (
     counters    bytea NULL,
     counts      bytea NULL,
     ended       bytea NULL,
+    -- In the row of a taking: how many timelines began since the shard was taken before. Each may have lost numbers that were seen.
+    timelines_passed int8 NOT NULL DEFAULT 0,
     PRIMARY KEY (shard, no)
 )
 WITH (

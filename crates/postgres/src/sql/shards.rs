@@ -9,7 +9,7 @@ use crate::database::{BatchRow, Claim, Doubt, Failure, Fold, Holder, Resolution,
 use crate::wire::{Param, Pipeline, Row, StepResult};
 
 const READ_LIMIT: Duration = Duration::from_secs(30);
-/// The epoch rises by this much if another timeline wrote it: the epochs in between may have been given out and lost.
+/// The epoch rises by this much for each timeline that began since: the epochs in between may have been given out and lost.
 const STEP_AFTER_LOSS: i64 = 1_024;
 
 const HOLDER: &str = "\
@@ -28,7 +28,7 @@ const NEWEST_FOLD: &str = "\
 SELECT no, seq, wall, counters, counts FROM tickwheel.fold WHERE shard = $1 ORDER BY no DESC LIMIT 1";
 
 const BATCHES: &str = "\
-SELECT no, seq, wall, counters, counts, ended FROM tickwheel.batch
+SELECT no, seq, wall, counters, counts, ended, timelines_passed FROM tickwheel.batch
 WHERE shard = $1 AND no > coalesce((SELECT max(no) FROM tickwheel.fold WHERE shard = $1), 0) ORDER BY no";
 
 const RULES: &str = "SELECT record FROM tickwheel.rule WHERE shard = $1 ORDER BY kind, queue, name";
@@ -38,8 +38,8 @@ const LEASED: &str =
 
 /// The batch of a taking. No commit of an earlier owner has its number, so none can follow unnoticed.
 const BATCH_OF_TAKING: &str = "\
-INSERT INTO tickwheel.batch (shard, no, epoch, seq, wall)
-SELECT $1, l.no + 1, s.epoch, l.seq, greatest(l.wall, $3)
+INSERT INTO tickwheel.batch (shard, no, epoch, seq, wall, timelines_passed)
+SELECT $1, l.no + 1, s.epoch, l.seq, greatest(l.wall, $3), $4
 FROM tickwheel.shard s CROSS JOIN LATERAL (
     SELECT no, seq, wall FROM tickwheel.batch WHERE shard = $1
     UNION ALL SELECT no, seq, wall FROM tickwheel.fold WHERE shard = $1
@@ -99,8 +99,8 @@ pub(super) fn take(link: &mut Link, take: &Take) -> Result<Taken, Failure> {
         <[u8; 16]>::try_from(found.get::<&[u8]>(2)?).map_err(|_| foreign("the secret has not 16 bytes"))?;
     let timeline: i64 = row(&results, 1, 0)?.get(0)?;
     // A new shard has no epoch, and nothing of it can be lost.
-    let may_have_lost = epoch > 0 && timeline != before;
-    let step = if may_have_lost { STEP_AFTER_LOSS } else { 1 };
+    let timelines_passed = if epoch > 0 { timeline.saturating_sub(before).max(0) } else { 0 };
+    let step = STEP_AFTER_LOSS.saturating_mul(timelines_passed).max(1);
 
     let mut pipeline = Pipeline::new();
     pipeline.text(BEGIN);
@@ -109,7 +109,7 @@ pub(super) fn take(link: &mut Link, take: &Take) -> Result<Taken, Failure> {
     for sql in [NEWEST_FOLD, BATCHES, RULES, LEASED] {
         pipeline.kept(sql, vec![shard.clone()]);
     }
-    pipeline.kept(BATCH_OF_TAKING, vec![shard, me, Param::Int8(take.wall)]);
+    pipeline.kept(BATCH_OF_TAKING, vec![shard, me, Param::Int8(take.wall), Param::Int8(timelines_passed)]);
     let results = link.commit(&mut pipeline)?;
     let Some(taken) = results[1].rows.first() else {
         // Another process was faster. The next try learns its name.
@@ -118,7 +118,7 @@ pub(super) fn take(link: &mut Link, take: &Take) -> Result<Taken, Failure> {
             again: true,
         });
     };
-    let snapshot = snapshot(taken.get(0)?, secret, may_have_lost, &results)?;
+    let snapshot = snapshot(taken.get(0)?, secret, timelines_passed, &results)?;
     Ok(Taken::Taken(Box::new(snapshot)))
 }
 
@@ -133,7 +133,7 @@ fn holder(row: &Row) -> Result<Option<Holder>, Failure> {
 fn snapshot(
     epoch: i64,
     secret: [u8; 16],
-    may_have_lost: bool,
+    timelines_passed: i64,
     results: &[StepResult],
 ) -> Result<Snapshot, Failure> {
     let fold = match results[2].rows.first() {
@@ -151,11 +151,19 @@ fn snapshot(
     let (seq, wall) = last.map_or((0, 0), |last| (last.seq, last.wall));
     let no = row(results, 6, 0)?.get(0)?;
     // The row of the taking has the wall clock of this owner, which is no news to it.
-    batches.push(BatchRow { no, seq, wall, counters: None, counts: Vec::new(), ended: Vec::new() });
-    Ok(Snapshot { epoch, secret, may_have_lost, fold, batches, rules, leased })
+    batches.push(BatchRow {
+        no,
+        seq,
+        wall,
+        counters: None,
+        counts: Vec::new(),
+        ended: Vec::new(),
+        timelines_passed,
+    });
+    Ok(Snapshot { epoch, secret, fold, batches, rules, leased })
 }
 
-fn batch_row(row: &Row, with_ends: bool) -> Result<BatchRow, Failure> {
+fn batch_row(row: &Row, is_batch: bool) -> Result<BatchRow, Failure> {
     let bytes = |index| -> Result<Option<Vec<u8>>, Failure> {
         Ok(row.get::<Option<&[u8]>>(index)?.map(<[u8]>::to_vec))
     };
@@ -165,7 +173,8 @@ fn batch_row(row: &Row, with_ends: bool) -> Result<BatchRow, Failure> {
         wall: row.get(2)?,
         counters: bytes(3)?,
         counts: bytes(4)?.unwrap_or_default(),
-        ended: if with_ends { bytes(5)?.unwrap_or_default() } else { Vec::new() },
+        ended: if is_batch { bytes(5)?.unwrap_or_default() } else { Vec::new() },
+        timelines_passed: if is_batch { row.get(6)? } else { 0 },
     })
 }
 

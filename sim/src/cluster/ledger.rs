@@ -1,0 +1,433 @@
+//! [`Ledger`]: what several nodes above one database could have answered, computed from the history of calls alone.
+//!
+//! For each key the ledger keeps the *worlds* that explain all answers so far: the task of the key, and the calls without an answer that may
+//! still take effect. An answer removes the worlds that it contradicts. If none is left, a promise is broken. A call that was given to an
+//! owner has no effect any more once a later owner has the shard. So each takeover settles the calls of earlier owners.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::oracle::{Answer, Call, CallId, Delivery, Due, TokenAnswer, Verb, View, Violation};
+
+/// The number of earlier states of a key that are kept for calls that began long ago.
+const EARLIER_MAX: usize = 64;
+
+/// A task as its owner sees it: the number of its payload, and its due time (ms).
+type Task = Option<(u64, i64)>;
+type Verdict = Result<(), Violation>;
+/// Queue and key.
+type Place = (String, String);
+
+/// Judges the answers of all nodes.
+#[derive(Debug, Default)]
+pub(super) struct Ledger {
+    books: BTreeMap<Place, Book>,
+    open: BTreeMap<CallId, Op>,
+    /// The order of events.
+    stamp: u64,
+    /// The newest epoch of each queue, as its owner showed it, and the newest epoch at the last loss.
+    epochs: BTreeMap<String, u32>,
+    lost_at: BTreeMap<String, u32>,
+    /// The key of each id, the content of each version, and the payload of each token, since they were first seen.
+    ids: BTreeMap<u64, Place>,
+    versions: BTreeMap<(String, u64), (String, u64, i64)>,
+    tokens: BTreeMap<String, (String, u64)>,
+    grants: BTreeMap<(Place, u64), Vec<Grant>>,
+    story: Vec<(String, String)>,
+}
+
+#[derive(Debug)]
+struct Book {
+    worlds: BTreeSet<World>,
+    /// Earlier states, each with the stamp at which it was replaced.
+    earlier: Vec<(u64, BTreeSet<Task>)>,
+    /// Whether a fail-over may have lost the task, so that any answer is right.
+    is_unknown: bool,
+}
+
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct World {
+    task: Task,
+    /// Calls that may still take effect.
+    pending: BTreeSet<CallId>,
+}
+
+#[derive(Clone, Debug)]
+struct Op {
+    call: Call,
+    effect: Effect,
+    epoch: u32,
+    stamp: u64,
+    at_ns: u64,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Effect {
+    None,
+    Put(u64, i64),
+    Move(i64),
+    Cancel,
+    Ack(u64),
+}
+
+impl Effect {
+    fn on(&self, task: Task) -> Task {
+        match (self, task) {
+            (Self::Put(payload, due), _) => Some((*payload, *due)),
+            (Self::Move(due), Some((payload, _))) => Some((payload, *due)),
+            (Self::Cancel, _) => None,
+            (Self::Ack(payload), Some((of, _))) if of == *payload => None,
+            (Self::None | Self::Move(_) | Self::Ack(_), task) => task,
+        }
+    }
+}
+
+/// A lease that a client got.
+#[derive(Clone, Debug)]
+struct Grant {
+    token: String,
+    epoch: u32,
+    called: u64,
+    answered: u64,
+    /// Until when the lease lasts at least (simulated, ns).
+    until_ns: u64,
+}
+
+impl Default for Book {
+    fn default() -> Self {
+        let first = World { task: None, pending: BTreeSet::new() };
+        Self { worlds: BTreeSet::from([first]), earlier: Vec::new(), is_unknown: false }
+    }
+}
+
+impl Ledger {
+    /// A call was given to an owner with this epoch. `at_ns`: the simulated time.
+    pub(super) fn called(&mut self, id: CallId, call: Call, epoch: u32, at_ns: u64) {
+        self.stamp += 1;
+        let due_of = |due: &Option<Due>| match due {
+            Some(Due::At(ms)) => *ms,
+            other => unreachable!("the workload names instants, not {other:?}"),
+        };
+        let effect = match &call.verb {
+            Verb::Put { due, payload, .. } => Effect::Put(*payload, due_of(due)),
+            Verb::Patch { due, .. } => Effect::Move(due_of(due)),
+            Verb::Cancel { .. } => Effect::Cancel,
+            Verb::Ack { tokens } => {
+                Effect::Ack(self.tokens.get(&tokens[0]).map_or(0, |(_, payload)| *payload))
+            }
+            _ => Effect::None,
+        };
+        if let Some(key) = &call.key {
+            self.note(&call.queue, key, format!("{id:?} to epoch {epoch}: {:?}", call.verb));
+            if effect != Effect::None {
+                let book = self.books.entry((call.queue.clone(), key.clone())).or_default();
+                let worlds = std::mem::take(&mut book.worlds).into_iter();
+                book.worlds = worlds
+                    .map(|mut world| {
+                        world.pending.insert(id);
+                        world
+                    })
+                    .collect();
+            }
+        }
+        self.open.insert(id, Op { call, effect, epoch, stamp: self.stamp, at_ns });
+    }
+
+    /// No answer will come. The call may take effect until a later owner has the shard.
+    pub(super) fn lost(&mut self, id: CallId) {
+        if let Some(Op { call: Call { queue, key: Some(key), .. }, .. }) = self.open.get(&id) {
+            let (queue, key) = (queue.clone(), key.clone());
+            self.note(&queue, &key, format!("{id:?} is lost"));
+        }
+    }
+
+    /// A node has begun to own the shard of these queues. Calls that were given to earlier owners have taken effect by now, or never will.
+    pub(super) fn acquired(&mut self, queues: &[String], epoch: u32) {
+        self.stamp += 1;
+        for queue in queues {
+            let last = self.epochs.insert(queue.clone(), epoch).unwrap_or(0);
+            self.epochs.insert(queue.clone(), epoch.max(last));
+            if let Some(lost_at) = self.lost_at.get(queue).copied()
+                && epoch > lost_at
+            {
+                self.lost_at.remove(queue);
+            }
+            let settled: BTreeSet<CallId> = self
+                .open
+                .iter()
+                .filter(|(_, op)| op.call.queue == *queue && op.epoch < epoch)
+                .map(|(id, _)| *id)
+                .collect();
+            let places: Vec<Place> = self.books.keys().filter(|(of, _)| of == queue).cloned().collect();
+            for place in places {
+                self.note(&place.0, &place.1, format!("an owner with epoch {epoch}"));
+                let worlds = self.closure(&place);
+                let stamp = self.stamp;
+                let book = self.books.entry(place).or_default();
+                book.replace(
+                    stamp,
+                    worlds.into_iter().map(|mut world| {
+                        world.pending.retain(|id| !settled.contains(id));
+                        world
+                    }),
+                );
+            }
+            self.open.retain(|id, _| !settled.contains(id));
+        }
+    }
+
+    /// A fail-over may have lost commits that were acknowledged.
+    pub(super) fn lossy(&mut self) {
+        for book in self.books.values_mut() {
+            book.is_unknown = true;
+        }
+        self.lost_at.clone_from(&self.epochs);
+        self.grants.clear();
+    }
+
+    /// A node answered. `latest_ms`: the latest instant that the clock of the database has shown (ms).
+    ///
+    /// # Errors
+    /// No world explains the answer.
+    pub(super) fn answered(
+        &mut self,
+        id: CallId,
+        answer: Answer,
+        (now_ns, latest_ms): (u64, i64),
+    ) -> Verdict {
+        self.stamp += 1;
+        let Some(op) = self.open.get(&id).cloned() else { return Ok(()) };
+        if answer == Answer::Unknown {
+            self.lost(id);
+            return Ok(());
+        }
+        let queue = op.call.queue.clone();
+        match &answer {
+            Answer::Delivered(found) => {
+                self.open.remove(&id);
+                for one in found {
+                    self.delivered(&op, one, (now_ns, latest_ms))?;
+                }
+                return Ok(());
+            }
+            Answer::Stored { task, .. } | Answer::Task(task) => self.shown(&queue, task)?,
+            _ => {}
+        }
+        let Some(key) = op.call.key.clone() else {
+            self.open.remove(&id);
+            return Ok(());
+        };
+        let place = (queue.clone(), key.clone());
+        self.note(&queue, &key, format!("{id:?} is answered {answer:?}"));
+        if answer == Answer::Tokens(vec![TokenAnswer::Acked]) {
+            self.is_newest(&op, &place)?;
+        }
+        // While an owner of before a loss goes on, its answers may be those of before the loss.
+        let is_before_loss = self.lost_at.get(&queue).is_some_and(|lost_at| op.epoch <= *lost_at);
+        let before = self.closure_without(&place, Some(id));
+        self.open.remove(&id);
+        let stamp = self.stamp;
+        let book = self.books.entry(place.clone()).or_default();
+        if book.is_unknown {
+            let known = if is_before_loss { None } else { after_loss(&op, &answer) };
+            if let Some(task) = known {
+                let pending = book.worlds.iter().flat_map(|world| world.pending.clone());
+                let pending: BTreeSet<CallId> = pending.filter(|pending| *pending != id).collect();
+                // The calls that may still take effect may also have done so.
+                let world = World { task, pending };
+                book.replace(stamp, std::iter::once(world));
+                book.is_unknown = false;
+            } else {
+                book.replace(stamp, before.into_iter());
+            }
+            return Ok(());
+        }
+        let after: BTreeSet<World> = before
+            .iter()
+            .filter_map(|world| Some(World { task: judge(&op, &answer, world.task)?, ..world.clone() }))
+            .collect();
+        if after.is_empty() {
+            let tasks: BTreeSet<Task> = before.iter().map(|world| world.task).collect();
+            let what = format!("{:?} of {queue}/{key} was answered {answer:?}, possible: {tasks:?}", op.call);
+            return Err(self.violation(promise_of(&op), what, &place));
+        }
+        book.replace(stamp, after.into_iter());
+        Ok(())
+    }
+
+    fn delivered(&mut self, op: &Op, one: &Delivery, (now_ns, latest_ms): (u64, i64)) -> Verdict {
+        let place = (op.call.queue.clone(), one.key.clone());
+        self.note(&place.0, &place.1, format!("delivered by epoch {}: {one:?}", op.epoch));
+        if one.due_at > latest_ms {
+            let what = format!("{one:?} was delivered, and the database's clock shows {latest_ms} at most");
+            return Err(self.violation("P2", what, &place));
+        }
+        self.identify(one.id, &place)?;
+        let seen = self.tokens.entry(one.token.clone()).or_insert((one.key.clone(), one.payload));
+        if *seen != (one.key.clone(), one.payload) {
+            let what = format!("the token of {one:?} was that of {seen:?}");
+            return Err(self.violation("P4", what, &place));
+        }
+        let Verb::Lease { lease_ms, .. } = op.call.verb else { return Ok(()) };
+        let grant = Grant {
+            token: one.token.clone(),
+            epoch: op.epoch,
+            called: op.stamp,
+            answered: self.stamp,
+            // The clocks of the nodes differ by a part in ten thousand.
+            until_ns: op.at_ns + lease_ms * 999_000,
+        };
+        let grants = self.grants.entry((place.clone(), one.payload)).or_default();
+        let other =
+            grants.iter().find(|other| other.epoch == grant.epoch && now_ns < other.until_ns).cloned();
+        grants.push(grant);
+        if let Some(other) = other {
+            let what = format!("{one:?} was delivered while {other:?} lasted");
+            return Err(self.violation("P4", what, &place));
+        }
+        let now: BTreeSet<Task> = self.closure(&place).into_iter().map(|world| world.task).collect();
+        let book = self.books.entry(place.clone()).or_default();
+        let is_it = |tasks: &BTreeSet<Task>| tasks.contains(&Some((one.payload, one.due_at)));
+        let was = book.earlier.iter().any(|(until, tasks)| *until >= op.stamp && is_it(tasks));
+        if !book.is_unknown && !was && !is_it(&now) {
+            let what = format!("{one:?} was delivered, possible: {now:?}");
+            return Err(self.violation("P5", what, &place));
+        }
+        Ok(())
+    }
+
+    /// A lease ends when a later one begins, so its token must not be accepted any more.
+    fn is_newest(&self, op: &Op, place: &Place) -> Verdict {
+        let Verb::Ack { tokens } = &op.call.verb else { return Ok(()) };
+        let Effect::Ack(payload) = op.effect else { return Ok(()) };
+        let grants = self.grants.get(&(place.clone(), payload));
+        let grants = grants.map(Vec::as_slice).unwrap_or_default();
+        let Some(mine) = grants.iter().find(|grant| grant.token == tokens[0]) else { return Ok(()) };
+        let later = |grant: &&Grant| grant.called > mine.answered && grant.answered < op.stamp;
+        match grants.iter().find(later) {
+            None => Ok(()),
+            Some(later) => {
+                let what = format!("the token of {mine:?} was accepted, and {later:?} came later");
+                Err(self.violation("P4", what, place))
+            }
+        }
+    }
+
+    fn shown(&mut self, queue: &str, view: &View) -> Verdict {
+        let place = (queue.to_owned(), view.key.clone());
+        self.identify(view.id, &place)?;
+        let content = (view.key.clone(), view.payload, view.due_at);
+        let first = self.versions.entry((queue.to_owned(), view.version)).or_insert_with(|| content.clone());
+        if *first != content {
+            let what = format!("version {} is {content:?}, and was {first:?}", view.version);
+            return Err(self.violation("P6", what, &place));
+        }
+        Ok(())
+    }
+
+    fn identify(&mut self, id: u64, place: &Place) -> Verdict {
+        let first = self.ids.entry(id).or_insert_with(|| place.clone());
+        if first == place {
+            return Ok(());
+        }
+        let what = format!("id {id} belongs to {first:?} and to {place:?}");
+        Err(self.violation("P6", what, place))
+    }
+
+    fn closure(&self, place: &Place) -> BTreeSet<World> {
+        self.closure_without(place, None)
+    }
+
+    /// All worlds in which any of the calls without an answer have taken effect. The call `without` is not among them.
+    fn closure_without(&self, place: &Place, without: Option<CallId>) -> BTreeSet<World> {
+        let first = self.books.get(place).map(|book| book.worlds.clone());
+        let mut left: Vec<World> = first.unwrap_or_else(|| Book::default().worlds).into_iter().collect();
+        let mut all = BTreeSet::new();
+        while let Some(mut world) = left.pop() {
+            if let Some(without) = without {
+                world.pending.remove(&without);
+            }
+            if !all.insert(world.clone()) {
+                continue;
+            }
+            for id in &world.pending {
+                let Some(op) = self.open.get(id) else { continue };
+                let mut next = world.clone();
+                next.task = op.effect.on(world.task);
+                next.pending.remove(id);
+                left.push(next);
+            }
+        }
+        all
+    }
+
+    fn note(&mut self, queue: &str, key: &str, line: String) {
+        self.story.push((format!("{queue}/{key}"), line));
+    }
+
+    fn violation(&self, promise: &'static str, what: String, place: &Place) -> Violation {
+        let name = format!("{}/{}", place.0, place.1);
+        let story = self.story.iter().filter(|(of, _)| *of == name).map(|(_, line)| line.clone()).collect();
+        Violation { promise, what, story }
+    }
+}
+
+impl Book {
+    fn replace(&mut self, stamp: u64, worlds: impl Iterator<Item = World>) {
+        let tasks = self.worlds.iter().map(|world| world.task).collect();
+        self.earlier.push((stamp, tasks));
+        if self.earlier.len() > EARLIER_MAX {
+            self.earlier.remove(0);
+        }
+        self.worlds = worlds.collect();
+    }
+}
+
+fn promise_of(op: &Op) -> &'static str {
+    match op.effect {
+        Effect::Ack(_) => "P4",
+        Effect::Cancel => "P5",
+        Effect::None | Effect::Put(..) | Effect::Move(_) => "P1",
+    }
+}
+
+/// Returns the task after the call, if the answer is possible with the task before it.
+fn judge(op: &Op, answer: &Answer, task: Task) -> Option<Task> {
+    let shows = |view: &View, task: Task| task == Some((view.payload, view.due_at));
+    let after = op.effect.on(task);
+    match (&op.effect, answer) {
+        (_, Answer::Refused) => Some(task),
+        (Effect::Put(..), Answer::Stored { task: view, .. }) => shows(view, after).then_some(after),
+        (Effect::Move(_), Answer::Stored { task: view, .. }) => {
+            (task.is_some() && shows(view, after)).then_some(after)
+        }
+        (Effect::Cancel, Answer::Cancelled | Answer::Revoked) => task.is_some().then_some(after),
+        (Effect::Put(..) | Effect::Move(_) | Effect::Cancel, Answer::Leased) => {
+            task.is_some().then_some(task)
+        }
+        (Effect::Move(_) | Effect::Cancel | Effect::None, Answer::NotFound | Answer::Done) => {
+            task.is_none().then_some(task)
+        }
+        (Effect::None, Answer::Task(view)) => shows(view, task).then_some(task),
+        (Effect::Ack(payload), Answer::Tokens(answers)) => {
+            if answers[..] == [TokenAnswer::Acked] {
+                task.is_some_and(|(of, _)| of == *payload).then_some(after)
+            } else {
+                Some(task)
+            }
+        }
+        _ => None,
+    }
+}
+
+/// Returns the task after a call whose task before is unknown; `None`: it is still unknown.
+fn after_loss(op: &Op, answer: &Answer) -> Option<Task> {
+    match (&op.effect, answer) {
+        (Effect::Put(..) | Effect::Move(_), Answer::Stored { task, .. }) | (_, Answer::Task(task)) => {
+            Some(Some((task.payload, task.due_at)))
+        }
+        (Effect::Cancel, Answer::Cancelled | Answer::Revoked) => Some(None),
+        (Effect::None | Effect::Move(_) | Effect::Cancel, Answer::NotFound | Answer::Done) => Some(None),
+        (Effect::Ack(_), Answer::Tokens(answers)) if answers[..] == [TokenAnswer::Acked] => Some(None),
+        _ => None,
+    }
+}

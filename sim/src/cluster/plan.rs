@@ -1,0 +1,58 @@
+//! [`Plan`]: the options of one run, drawn from its seed.
+
+use crate::database::Faults;
+use crate::rng::Rng;
+
+/// The options of one run.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    pub(super) nodes: usize,
+    pub(super) shards: u32,
+    pub(super) lanes: usize,
+    pub(super) lease_ms: u32,
+    /// The number of calls, and of faults of nodes and of the database, in the hostile part of the run.
+    pub(super) calls: u64,
+    pub(super) mishaps: u64,
+    pub(super) clients: usize,
+    pub(super) keys: u64,
+    /// The longest time between two calls of a client (ns).
+    pub(super) think_ns: u64,
+    pub(super) faults: Faults,
+    pub(super) steps_clock: bool,
+    pub(super) page: usize,
+    pub(super) fold_batches: u64,
+    pub(super) horizon_ms: u64,
+    pub(super) near_bytes: u64,
+    pub(super) scan_max: usize,
+    pub(super) wall_ms: i64,
+}
+
+impl Plan {
+    pub(super) fn draw(rng: &mut Rng) -> Self {
+        let lease_ms = rng.pick(&[500, 1_000, 5_000]);
+        Self {
+            nodes: rng.pick(&[2, 2, 3]),
+            shards: rng.pick(&[1, 1, 2, 3]),
+            lanes: rng.pick(&[1, 1, 2]),
+            lease_ms,
+            calls: rng.between(60, 200),
+            mishaps: rng.between(4, 9),
+            clients: rng.pick(&[2, 4, 8]),
+            keys: rng.pick(&[2, 4, 12]),
+            think_ns: u64::from(lease_ms) * 1_000_000 / rng.pick(&[2, 10, 40]),
+            faults: Faults::draw(rng),
+            steps_clock: rng.chance(30),
+            page: rng.pick(&[1, 3, 4_096]),
+            fold_batches: rng.pick(&[3, 20, 1_000]),
+            horizon_ms: rng.pick(&[2, 400, 10_000, 3_600_000]),
+            near_bytes: rng.pick(&[512, 20_000, 1 << 20]),
+            scan_max: rng.pick(&[1, 3, 1_024]),
+            wall_ms: 1_500_000_000_000,
+        }
+    }
+
+    /// Returns the queues of a shard.
+    pub(super) fn queues(&self, shard: u32) -> Vec<String> {
+        vec![format!("q{shard}")]
+    }
+}

@@ -1,0 +1,305 @@
+//! [`SimSession`]: one session with the database, and the faults on its way.
+
+use tickwheel_postgres::database::{
+    Beat, Claim, Doubt, Failure, Fold, NodeEntry, Read, Resolution, Seen, Session, ShardBatch, Take, Taken,
+};
+
+use super::fault::Wrong;
+use super::tables::{Done, Lock, Write};
+use super::{COUNTED_MAX, SimDatabase, State};
+
+/// The longest wait for a lock (ns).
+const LOCK_TIMEOUT_NS: u64 = 1_000_000_000;
+/// The time after which a client gives up a session that is cut off, and the time between two looks (ns).
+const CUT_TIMEOUT_NS: u64 = 5_000_000_000;
+const CUT_LOOK_NS: u64 = 250_000_000;
+
+/// A session with a [`SimDatabase`].
+#[derive(Debug)]
+pub struct SimSession {
+    database: SimDatabase,
+    id: u64,
+}
+
+impl SimSession {
+    pub(super) fn new(database: SimDatabase, id: u64) -> Self {
+        Self { database, id }
+    }
+
+    fn gone<T>(&self, why: &str) -> Result<T, Failure> {
+        self.database.lock().sessions.remove(&self.id);
+        Err(Failure::Gone { why: why.to_owned() })
+    }
+
+    /// Lets a request or an answer go its way.
+    fn travel(&self) -> Result<(), Failure> {
+        let way_ns = self.database.lock().way_ns();
+        self.database.pass(way_ns);
+        let mut cut_ns = 0;
+        while self.database.lock().cut.contains(&self.database.place) {
+            if cut_ns >= CUT_TIMEOUT_NS {
+                return self.gone("the database does not answer");
+            }
+            cut_ns += CUT_LOOK_NS;
+            self.database.pass(CUT_LOOK_NS);
+        }
+        if !self.database.lock().sessions.contains_key(&self.id) {
+            return self.gone("the session has ended");
+        }
+        Ok(())
+    }
+
+    fn request(&self) -> Result<(), Failure> {
+        {
+            let mut state = self.database.lock();
+            let permille = state.faults.die_permille;
+            if state.happens(permille) {
+                state.met.deaths += 1;
+                state.sessions.remove(&self.id);
+            }
+        }
+        self.travel()
+    }
+
+    /// Waits until no other transaction has one of the locks.
+    fn wait_for(&self, locks: &[Lock], since_ns: u64) -> Result<(), Failure> {
+        loop {
+            let (wait_ns, is_over) = {
+                let mut state = self.database.lock();
+                state.settle();
+                if !state.sessions.contains_key(&self.id) {
+                    drop(state);
+                    return self.gone("the session was ended");
+                }
+                let Some(until_ns) = state.locked_until(locks) else { return Ok(()) };
+                state.met.waits += 1;
+                let timeout_ns = since_ns + LOCK_TIMEOUT_NS;
+                (until_ns.min(timeout_ns).saturating_sub(state.now_ns), state.now_ns >= timeout_ns)
+            };
+            if is_over {
+                self.database.lock().met.refused += 1;
+                let why = "canceling statement due to lock timeout".to_owned();
+                return Err(Failure::Refused { why, again: true });
+            }
+            self.database.pass(wait_ns);
+        }
+    }
+
+    fn refuses(state: &mut State) -> bool {
+        let faults = state.faults;
+        if state.happens(faults.refuse_permille) {
+            let outage_ns = state.rng.below(faults.outage_ns.max(1));
+            state.refuses_until_ns = state.refuses_until_ns.max(state.now_ns + outage_ns);
+        }
+        state.met.refused += u64::from(state.now_ns < state.refuses_until_ns);
+        state.now_ns < state.refuses_until_ns
+    }
+
+    /// Carries out a transaction.
+    fn write(&self, write: &Write) -> Result<Done, Failure> {
+        self.request()?;
+        let since_ns = self.database.now_ns();
+        let is_careless = self.database.lock().wrong == Wrong::ResolveWithoutLock;
+        if let Write::Resolve(doubt) = write
+            && is_careless
+        {
+            if let Some(resolution) = self.resolve_carelessly(doubt) {
+                self.travel()?;
+                return Ok(Done::Resolved(resolution));
+            }
+        } else {
+            self.wait_for(&write.locks(), since_ns)?;
+        }
+        let (no, done, commit_ns) = {
+            let mut state = self.database.lock();
+            if Self::refuses(&mut state) {
+                let why = "could not extend file: no space left on device".to_owned();
+                return Err(Failure::Refused { why, again: true });
+            }
+            let Some((_, incarnation)) = state.sessions.get(&self.id).cloned() else {
+                drop(state);
+                return self.gone("the session was ended");
+            };
+            let (no, done) = state.begin(&incarnation, write)?;
+            let faults = state.faults;
+            if state.happens(faults.lost_permille) {
+                let wrong = state.wrong;
+                let outcome = state.lose(no, self.id);
+                drop(state);
+                let is_commit = matches!(write, Write::Commit(_));
+                let claims = match wrong {
+                    Wrong::UnknownIsDone => true,
+                    Wrong::RollbackIsDone => outcome == Some(false),
+                    _ => false,
+                };
+                if is_commit && claims {
+                    return Ok(done);
+                }
+                let way_ns = self.database.lock().way_ns();
+                self.database.pass(way_ns);
+                return self.gone("the connection was reset");
+            }
+            let commit_ns = state.way_ns();
+            let ends_ns = state.now_ns + commit_ns;
+            if let Some(open) = state.open.get_mut(&no) {
+                open.ends_ns = ends_ns;
+            }
+            (no, done, commit_ns)
+        };
+        self.database.pass(commit_ns);
+        let committed = {
+            let mut state = self.database.lock();
+            state.settle();
+            state.ended.remove(&no)
+        };
+        if committed != Some(true) {
+            return self.gone("the session was ended while it committed");
+        }
+        self.count(&done);
+        self.travel()?;
+        Ok(done)
+    }
+
+    fn count(&self, done: &Done) {
+        let met = &mut self.database.lock().met;
+        match done {
+            Done::Resolved(resolution) => {
+                let kind = match resolution {
+                    Resolution::Done { .. } => 0,
+                    Resolution::Absent => 1,
+                    Resolution::Moved => 2,
+                    Resolution::Lost => 3,
+                };
+                met.resolved[kind] += 1;
+            }
+            Done::Taken(Taken::Taken(_)) => met.taken += 1,
+            Done::Folded => met.folds += 1,
+            Done::Ended(true) => met.ended += 1,
+            Done::Joined
+            | Done::Beat(_)
+            | Done::Ended(false)
+            | Done::Committed(_)
+            | Done::Taken(Taken::Held(_))
+            | Done::Released => {}
+        }
+    }
+
+    /// Reads the outcome of a batch while a transaction holds its shard. A right statement would wait.
+    fn resolve_carelessly(&self, doubt: &Doubt) -> Option<Resolution> {
+        let mut state = self.database.lock();
+        state.settle();
+        state.locked_until(&Write::Resolve(*doubt).locks())?;
+        let done = state.tables.clone().carry_out(
+            &Write::Resolve(*doubt),
+            (state.timeline, state.clock_ns()),
+            state.wrong,
+        );
+        match done {
+            Ok(Done::Resolved(Resolution::Done { last })) => Some(Resolution::Done { last: last - 1 }),
+            Ok(Done::Resolved(resolution)) => Some(resolution),
+            _ => None,
+        }
+    }
+}
+
+impl State {
+    /// The client of a transaction leaves. Returns whether the transaction took effect; `None`: it is still under way.
+    fn lose(&mut self, no: u64, session: u64) -> Option<bool> {
+        self.sessions.remove(&session);
+        let (kind, commits) = (self.rng.below(3), self.rng.chance(50));
+        let goes_on_ns = self.rng.below(self.faults.orphan_ns.max(1));
+        let outcome = match kind {
+            0 => Some(true),
+            1 => Some(false),
+            _ => None,
+        };
+        if let Some(open) = self.open.get_mut(&no) {
+            open.is_watched = false;
+            open.commits = outcome.unwrap_or(commits);
+            if outcome.is_none() {
+                open.ends_ns = self.now_ns + goes_on_ns;
+            }
+        }
+        self.met.lost_done += u64::from(outcome == Some(true));
+        self.met.lost_undone += u64::from(outcome == Some(false));
+        self.met.orphans += u64::from(outcome.is_none());
+        self.settle();
+        outcome
+    }
+}
+
+impl Session for SimSession {
+    fn join(&mut self, node: &NodeEntry) -> Result<(), Failure> {
+        self.write(&Write::Join(node.clone())).map(|_| ())
+    }
+
+    fn beat(&mut self, incarnation: &str) -> Result<Beat, Failure> {
+        let Done::Beat(wall_ns) = self.write(&Write::Beat(incarnation.to_owned()))? else {
+            unreachable!("a beat is answered as one")
+        };
+        let state = self.database.lock();
+        let nodes = state.tables.nodes.iter().filter(|(name, row)| !row.ended && *name != incarnation);
+        let others = nodes.map(|(name, row)| (name.clone(), row.beat)).collect();
+        Ok(Beat { wall_ns, timeline: state.timeline, others })
+    }
+
+    fn end(&mut self, incarnation: &str, beat: i64) -> Result<bool, Failure> {
+        let end = Write::End { incarnation: incarnation.to_owned(), beat };
+        let Done::Ended(has_ended) = self.write(&end)? else { unreachable!("an end is answered as one") };
+        if has_ended {
+            let mut state = self.database.lock();
+            for session in state.sessions_where(|(_, of)| of == incarnation) {
+                state.sessions.remove(&session);
+            }
+            state.end_open(|open| open.incarnation == incarnation);
+        }
+        Ok(has_ended)
+    }
+
+    fn leave(&mut self, incarnation: &str) -> Result<(), Failure> {
+        self.write(&Write::Leave(incarnation.to_owned())).map(drop)
+    }
+
+    fn commit(&mut self, batches: &[&ShardBatch]) -> Result<Vec<u32>, Failure> {
+        let write = Write::Commit(batches.iter().copied().cloned().collect());
+        let Done::Committed(took_part) = self.write(&write)? else {
+            unreachable!("a commit is answered as one")
+        };
+        self.database.lock().met.dropped += (batches.len() - took_part.len()) as u64;
+        Ok(took_part)
+    }
+
+    fn resolve(&mut self, doubt: &Doubt) -> Result<Resolution, Failure> {
+        let Done::Resolved(resolution) = self.write(&Write::Resolve(*doubt))? else {
+            unreachable!("a doubt is answered as one")
+        };
+        Ok(resolution)
+    }
+
+    fn take(&mut self, take: &Take) -> Result<Taken, Failure> {
+        let Done::Taken(taken) = self.write(&Write::Take(take.clone()))? else {
+            unreachable!("a taking is answered as one")
+        };
+        Ok(taken)
+    }
+
+    fn release(&mut self, claim: Claim) -> Result<(), Failure> {
+        self.write(&Write::Release(claim)).map(|_| ())
+    }
+
+    fn fold(&mut self, fold: &Fold) -> Result<(), Failure> {
+        self.write(&Write::Fold(fold.clone())).map(|_| ())
+    }
+
+    fn read(&mut self, shard: u32, read: &Read) -> Result<Seen, Failure> {
+        self.request()?;
+        let seen = {
+            let mut state = self.database.lock();
+            state.settle();
+            let rows = state.tables.shards.get(&shard).cloned();
+            rows.map(|rows| rows.read(read, COUNTED_MAX))
+        };
+        self.travel()?;
+        seen.ok_or_else(|| Failure::Refused { why: format!("there is no shard {shard}"), again: false })
+    }
+}
