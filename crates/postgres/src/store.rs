@@ -526,7 +526,7 @@ impl QueueStore for PostgresStore {
                 format!("`{name}` at {address} has it")
             }
         });
-        held.or_else(|| self.node.trouble())
+        held.or_else(|| self.node.trouble()).or_else(|| self.node.silence())
     }
 }
 
