@@ -163,6 +163,7 @@ fn run_reader<D: Database>(database: &D, node: &Node, index: usize) {
         loop {
             let Some(incarnation) = node.incarnation() else {
                 // The shards of this process are lost, so the answer is of no use.
+                node.set_trouble(&name, None);
                 node.tell(
                     shard,
                     Event::Read(no, Err("read: this process has no shards any more".to_owned())),
@@ -184,6 +185,7 @@ fn run_reader<D: Database>(database: &D, node: &Node, index: usize) {
                     }
                     Err(Failure::Refused { why, again: false }) => {
                         session = Some((incarnation, made));
+                        node.set_trouble(&name, None);
                         node.tell(shard, Event::Read(no, Err(why)));
                         break;
                     }

@@ -333,6 +333,9 @@ impl PostgresStore {
                 self.holder = Some(holder);
                 self.reply(request, Reply::Held);
             }
+            (Phase::Taking { request, .. }, Outcome::Taken(Taken::Outdated)) => {
+                self.reply(request, Reply::Held)
+            }
             (Phase::Taking { request, .. }, Outcome::Refused { why }) => {
                 self.reply(request, Reply::Failed { why })
             }

@@ -113,6 +113,36 @@ fn a_process_that_is_ended_by_another_one_takes_its_shard_again() {
     assert_eq!(database.psql("SELECT count(*) FROM tickwheel.node WHERE NOT ended"), "0");
 }
 
+/// A request for the shard waits for a lock while its process loses its place. The database refuses it for ever, so it must not be sent
+/// again and again under the old name.
+#[test]
+fn a_request_of_an_incarnation_that_has_ended_is_not_repeated_for_ever() {
+    let Some(server) = kit::shared() else { return };
+    let database = server.database();
+    let queue = node(&database.url(), "first");
+    let mut lock = database.session("postgres");
+    lock.run("BEGIN; SELECT epoch FROM tickwheel.shard FOR UPDATE");
+    for _ in 0..2 {
+        let before = database.psql("SELECT node FROM tickwheel.node WHERE NOT ended");
+        database.psql("UPDATE tickwheel.node SET ended = true WHERE NOT ended");
+        let asks = format!(
+            "SELECT count(*) FROM pg_stat_activity a JOIN tickwheel.node n ON a.application_name = 'tickwheel/' || n.node
+             WHERE NOT n.ended AND n.node <> '{before}'"
+        );
+        until("the process joins anew", || database.psql(&asks) != "0");
+        let waits = format!(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = '{}' AND wait_event_type = 'Lock' AND query LIKE '%owner = $2%'
+             AND query_start > (SELECT max(started_at) FROM tickwheel.node WHERE NOT ended)",
+            database.name()
+        );
+        until("it asks for the shard", || database.psql(&waits) != "0");
+    }
+    lock.run("COMMIT");
+    until("it has the shard again", || queue.health().ready);
+    assert_eq!(queue.health().waits_for, None);
+    queue.close();
+}
+
 #[test]
 #[ignore = "a campaign: scripts/postgres ownership"]
 fn owners_take_turns_for_many_rounds() {
