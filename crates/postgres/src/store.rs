@@ -42,6 +42,7 @@ pub struct PostgresStore {
     news: Arc<News>,
     history: HistoryLimits,
     page: usize,
+    fold_batches: u64,
     phase: Phase,
     /// The number of the next question to the readers. A number is never used again, so an answer of before is recognised.
     next_read: u64,
@@ -139,6 +140,7 @@ impl PostgresStore {
             news,
             history: HistoryLimits::default(),
             page: ACQUIRED_PAGE,
+            fold_batches: FOLD_BATCHES,
             phase: Phase::Unowned,
             next_read: 0,
             reads: BTreeMap::new(),
@@ -160,6 +162,13 @@ impl PostgresStore {
     #[must_use]
     pub fn with_acquired_page(mut self, entries: usize) -> Self {
         self.page = entries;
+        self
+    }
+
+    /// Sets after how many batches they are folded. The default is 1,000.
+    #[must_use]
+    pub fn with_fold_batches(mut self, batches: u64) -> Self {
+        self.fold_batches = batches;
         self
     }
 
@@ -375,8 +384,9 @@ impl PostgresStore {
     }
 
     fn fold(&mut self) {
+        let batches = self.fold_batches;
         let Some(owned) = self.owned() else { return };
-        if let Some(fold) = owned.next_fold() {
+        if let Some(fold) = owned.next_fold(batches) {
             self.node.submit(self.shard.number(), Job::Fold(fold));
         }
     }
@@ -653,8 +663,8 @@ impl Owned {
     }
 
     /// Returns the fold that is to be made, if there are enough batches for one and no fold is under way.
-    fn next_fold(&mut self) -> Option<Fold> {
-        let enough = self.unfolded.batches >= FOLD_BATCHES || self.unfolded.ended.len() >= FOLD_BYTES;
+    fn next_fold(&mut self, batches: u64) -> Option<Fold> {
+        let enough = self.unfolded.batches >= batches || self.unfolded.ended.len() >= FOLD_BYTES;
         if !enough || self.folding.is_some() || !self.history_read {
             return None;
         }

@@ -18,7 +18,7 @@ const CHECK_LIMIT: Duration = Duration::from_secs(10);
 const OLDEST_VERSION: i32 = 140_000;
 
 /// The settings of every session. They come with the connection, so settings of the role or of the database do not replace them.
-const SETTINGS: [(&str, &str); 13] = [
+const SETTINGS: [(&str, &str); 15] = [
     // An answer to a commit means that the commit is durable, whatever the role says.
     ("synchronous_commit", "on"),
     ("default_transaction_isolation", "read committed"),
@@ -28,6 +28,10 @@ const SETTINGS: [(&str, &str); 13] = [
     ("statement_timeout", "0"),
     // A machine that vanished in the middle of a transaction holds no lock for longer than this.
     ("idle_in_transaction_session_timeout", "5s"),
+    // A session waits for work without limit.
+    ("idle_session_timeout", "0"),
+    // A path that names another schema before this one would replace functions of the statements.
+    ("search_path", "pg_catalog"),
     ("tcp_user_timeout", "5s"),
     ("client_connection_check_interval", "1s"),
     // The statements look up few rows by an index. If the statistics are of a time when the table was small, the planner would read the
