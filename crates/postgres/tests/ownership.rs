@@ -4,8 +4,9 @@ mod kit;
 
 use std::time::Duration;
 
-use kit::{Database, Process, Server, Work, node, until};
+use kit::{Database, Process, Server, Work, node, options, report, until};
 use rustix::process::Signal;
+use tickwheel_queue::Queue;
 
 /// A process that the other tests start.
 #[test]
@@ -53,7 +54,7 @@ fn the_second_process_names_the_first_and_takes_over_when_it_closes() {
     let (first, second) = two(&database);
     let first = first.close();
     let took = second.until_more("answered", 10);
-    println!("takeover after a close: {took:?}");
+    report(&format!("takeover after a close: {took:?}"));
     assert!(took < Duration::from_secs(5), "{took:?}");
     owners_took_turns(&database, &[("first", first), ("second", second.close())], 1);
 }
@@ -65,7 +66,7 @@ fn the_second_process_takes_over_when_the_first_is_killed() {
     let (first, second) = two(&database);
     let first = first.kill();
     let took = second.until_more("answered", 1);
-    println!("takeover after a kill: {took:?}");
+    report(&format!("takeover after a kill: {took:?}"));
     assert!(took < Duration::from_secs(10), "two leases are 1 s: {took:?}");
     owners_took_turns(&database, &[("first", first), ("second", second.close())], 1);
 }
@@ -90,7 +91,7 @@ fn a_stopped_process_answers_nothing_of_before_and_takes_the_shard_again() {
     assert!(first.count("answered") <= answered + 1, "{:?}", first.lines());
     let second = second.close();
     let again = first.until_more("answered", 10);
-    println!("takeover from a stopped process: {took:?}; back without a restart: {again:?}");
+    report(&format!("takeover from a stopped process: {took:?}; back without a restart: {again:?}"));
     owners_took_turns(&database, &[("first", first.close()), ("second", second)], 2);
 }
 
@@ -143,6 +144,28 @@ fn a_request_of_an_incarnation_that_has_ended_is_not_repeated_for_ever() {
     queue.close();
 }
 
+/// A beat takes 0.35 of a lease. The next one begins in time all the same, so the process is valid without a gap.
+#[test]
+fn slow_beats_leave_no_gap() {
+    let Some(server) = kit::shared() else { return };
+    let database = server.database();
+    let mut options = options(&database.url(), "first");
+    options.plan.lease_ms = 2_000;
+    let queue = Queue::options().open_shards(options.connect().expect("taken")).expect("it opens");
+    database.psql(
+        "CREATE FUNCTION public.slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.7); RETURN NEW; END $$;
+         CREATE TRIGGER slow BEFORE UPDATE OF beat ON tickwheel.node FOR EACH ROW EXECUTE FUNCTION public.slow()",
+    );
+    let beat = || database.psql("SELECT beat FROM tickwheel.node").parse::<u64>().expect("a number");
+    let before = beat();
+    until("some slow beats", || {
+        assert!(queue.health().ready, "{:?}", queue.health());
+        beat() >= before + 6
+    });
+    database.psql("DROP TRIGGER slow ON tickwheel.node");
+    queue.close();
+}
+
 #[test]
 #[ignore = "a campaign: scripts/postgres ownership"]
 fn owners_take_turns_for_many_rounds() {
@@ -184,5 +207,9 @@ fn owners_take_turns_for_many_rounds() {
         last = end.expect("it answered");
     }
     took.sort_unstable();
-    println!("{rounds} rounds; takeover from a stopped process: {:?} to {:?}", took.first(), took.last());
+    report(&format!(
+        "{rounds} rounds; takeover from a stopped process: {:?} to {:?}",
+        took.first(),
+        took.last()
+    ));
 }
