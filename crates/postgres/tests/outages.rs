@@ -4,7 +4,7 @@ mod kit;
 
 use std::time::{Duration, Instant};
 
-use kit::{Judge, Process, Random, Server, Work, key, name, node, number, put, texts, until};
+use kit::{Judge, Process, Random, Server, Work, key, name, node, number, put, report, texts, until};
 use rustix::process::Signal;
 use tickwheel_queue::{Get, GetError, Queue, Unavailable};
 
@@ -20,7 +20,7 @@ fn process() {
 fn judge(url: &str, judge: Judge) {
     let queue = node(url, "judge");
     until("the judge has the shard", || queue.health().ready);
-    println!("{}", judge.judge(&texts(&queue)));
+    report(&judge.judge(&texts(&queue)));
     queue.close();
 }
 
@@ -67,7 +67,7 @@ fn kill_databases(rounds: u64) {
         longest = longest.max(process.until_more("put", 1));
     }
     process.until_more("ack", 20);
-    println!("back at the latest {longest:?} after the database");
+    report(&format!("back at the latest {longest:?} after the database"));
     let mut found = Judge::default();
     found.read(&process.close());
     judge(&url, found);
@@ -102,7 +102,7 @@ fn cut_sessions(rounds: u64) {
         cut += database.psql(&sql).parse::<u32>().expect("a number");
     }
     process.until_more("ack", 20);
-    println!("{cut} sessions were cut");
+    report(&format!("{cut} sessions were cut"));
     let mut found = Judge::default();
     found.read(&process.close());
     judge(&database.url(), found);
@@ -155,7 +155,7 @@ fn close_without(queue: &Queue, what: &str) {
     let closing = std::thread::spawn(move || of.close());
     until("the queue closes", || closing.is_finished());
     let closing = begun.elapsed();
-    println!("closed {what} in {closing:?}");
+    report(&format!("closed {what} in {closing:?}"));
     assert!(closing < Duration::from_secs(30), "{what}: {closing:?}");
 }
 

@@ -4,7 +4,7 @@ mod kit;
 
 use std::time::Duration;
 
-use kit::{Server, key, name, node, put, texts, until};
+use kit::{Server, key, name, node, put, report, texts, until};
 use rustix::process::Signal;
 use tickwheel_queue::{Get, GetError, Queue};
 
@@ -79,7 +79,7 @@ fn the_process_finds_the_new_primary_and_refuses_the_old_one() {
     standby.promote();
     standby.configure(&[("synchronous_standby_names", "''".to_owned())]);
     let took = until_ready(&queue);
-    println!("the new primary serves {took:?} after its promotion");
+    report(&format!("the new primary serves {took:?} after its promotion"));
     let acknowledged: Vec<String> = pending
         .into_iter()
         .enumerate()
@@ -88,7 +88,7 @@ fn the_process_finds_the_new_primary_and_refuses_the_old_one() {
     let there = texts(&queue);
     assert!((0..50).all(|n| there.contains(&format!("before-{n}"))));
     assert!(acknowledged.iter().all(|key| there.contains(key)), "acknowledged and lost");
-    println!("{} of 50 under way were acknowledged", acknowledged.len());
+    report(&format!("{} of 50 under way were acknowledged", acknowledged.len()));
 
     // The old primary comes back and takes changes. The process knows the later timeline.
     primary.start_again();

@@ -4,7 +4,7 @@ mod kit;
 
 use std::time::Duration;
 
-use kit::{Server, Settings, key, name, node, options, put, texts, until};
+use kit::{Server, Settings, key, name, node, options, put, report, texts, until};
 use tickwheel_postgres::{ClusterClock, Plan, PostgresOptions};
 use tickwheel_queue::{Cancel, Queue};
 
@@ -14,7 +14,7 @@ const DAY: Duration = Duration::from_secs(86_400);
 #[track_caller]
 fn refusal(options: PostgresOptions) -> String {
     let why = options.connect().expect_err("it is refused").to_string();
-    println!("{why}");
+    report(&why);
     why
 }
 

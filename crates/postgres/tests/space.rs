@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use kit::{Random, Server, node, put, run, texts, until};
+use kit::{Random, Server, node, put, report, run, texts, until};
 
 /// A file system in memory. Dropping it unmounts it.
 struct Mount(PathBuf);
@@ -24,7 +24,7 @@ impl Mount {
         }
         let text = "NOT TESTED: a full disk, for there is no right to mount";
         assert!(std::env::var_os("TICKWHEEL_LONG").is_none(), "{text}");
-        eprintln!("\n!!!! {text}\n");
+        report(&format!("\n!!!! {text}\n"));
         None
     }
 
@@ -69,7 +69,7 @@ fn a_full_disk_holds_the_commits_until_there_is_space() {
         stored += 1;
         assert!(stored < 1_000, "the disk is never full");
     };
-    println!("{stored} puts were stored");
+    report(&format!("{stored} puts were stored"));
     assert!(queue.health().ready && !waiting.is_finished());
     assert_eq!(server.psql("SELECT count(*) FROM tickwheel.task"), stored.to_string());
     let later = next(stored + 1);

@@ -23,3 +23,9 @@ pub(crate) fn until(what: &str, mut condition: impl FnMut() -> bool) -> Duration
 pub(crate) fn pause() {
     std::thread::sleep(PAUSE);
 }
+
+/// Reports a figure, or a test that is left out.
+#[expect(clippy::print_stderr, reason = "figures are for the person who runs the tests")]
+pub(crate) fn report(text: &str) {
+    eprintln!("{text}");
+}
