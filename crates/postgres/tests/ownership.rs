@@ -5,7 +5,7 @@ mod kit;
 use std::time::Duration;
 
 use kit::{Database, Process, Server, Work, node, options, report, until};
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 use tickwheel_queue::Queue;
 
 /// A process that the other tests start.
@@ -142,6 +142,33 @@ fn a_request_of_an_incarnation_that_has_ended_is_not_repeated_for_ever() {
     until("it has the shard again", || queue.health().ready);
     assert_eq!(queue.health().waits_for, None);
     queue.close();
+}
+
+/// The backends of the process hang, too. The process that ends them goes on to beat, so that it is valid at once.
+#[test]
+fn backends_that_do_not_end_do_not_delay_the_next_owner() {
+    let Some(server) = Server::start() else { return };
+    let database = server.database();
+    let (first, second) = two(&database);
+    first.signal(Signal::STOP);
+    let backends = database.psql(
+        "SELECT pid FROM pg_stat_activity a JOIN tickwheel.node n ON a.application_name = 'tickwheel/' || n.node WHERE n.name = 'first'",
+    );
+    let backends: Vec<Pid> = backends
+        .lines()
+        .map(|pid| Pid::from_raw(pid.parse().expect("a number")).expect("a process"))
+        .collect();
+    assert!(backends.len() > 3, "{backends:?}");
+    for backend in &backends {
+        kill_process(*backend, Signal::STOP).expect("it runs");
+    }
+    let took = second.until_more("answered", 10);
+    report(&format!("takeover from a process with {} hanging backends: {took:?}", backends.len()));
+    for backend in &backends {
+        kill_process(*backend, Signal::CONT).expect("it runs");
+    }
+    assert!(took < Duration::from_secs(4), "{took:?}");
+    owners_took_turns(&database, &[("first", first.kill()), ("second", second.close())], 1);
 }
 
 /// A beat takes 0.35 of a lease. The next one begins in time all the same, so the process is valid without a gap.
