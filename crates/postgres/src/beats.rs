@@ -20,6 +20,8 @@ pub struct Beats<D: Database> {
     /// The entry of the process. Each incarnation has a name of its own.
     entry: NodeEntry,
     session: Option<D::Session>,
+    /// When the last beat was sent (boot-time clock, ns).
+    sent_ns: u64,
     /// The beats of the others, and since when each was seen (boot-time clock, ns).
     others: BTreeMap<String, (i64, u64)>,
     timeline: Option<i64>,
@@ -29,7 +31,7 @@ impl<D: Database> Beats<D> {
     /// Returns the beats of a process without an incarnation.
     #[must_use]
     pub fn new(database: Arc<D>, node: Arc<Node>, entry: NodeEntry) -> Self {
-        Self { database, node, entry, session: None, others: BTreeMap::new(), timeline: None }
+        Self { database, node, entry, session: None, sent_ns: 0, others: BTreeMap::new(), timeline: None }
     }
 
     /// Sends one beat. Begins an incarnation before, if there is none; `name` makes a random name for it. Returns the time until the next
@@ -41,7 +43,9 @@ impl<D: Database> Beats<D> {
         match self.beat(name) {
             Ok(()) => {
                 self.node.set_trouble("beat", None);
-                Ok(Duration::from_nanos(self.node.pulse().interval_ns()))
+                // The validity counts from the sending, so a slow answer takes nothing from the next beat.
+                let passed_ns = self.node.now_ns().saturating_sub(self.sent_ns);
+                Ok(Duration::from_nanos(self.node.pulse().interval_ns().saturating_sub(passed_ns)))
             }
             Err(Trouble::Refused(why)) => {
                 self.session = None;
@@ -68,6 +72,7 @@ impl<D: Database> Beats<D> {
         };
         let was_valid = self.node.validity(&incarnation) == Validity::Valid;
         let sent_ns = self.node.now_ns();
+        self.sent_ns = sent_ns;
         let beat = session.beat(&incarnation)?;
         let arrived_ns = self.node.now_ns();
         let Some(wall_ns) = beat.wall_ns else {

@@ -272,6 +272,8 @@ pub enum Taken {
     Taken(Box<Snapshot>),
     /// Another incarnation has the shard and has not ended.
     Held(Holder),
+    /// The incarnation that asked is not the present one of its process any more.
+    Outdated,
 }
 
 /// The process that has a shard.

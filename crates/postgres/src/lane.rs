@@ -122,7 +122,9 @@ impl<D: Database> Lane<D> {
     /// Does a part of the work: makes a session if there is none, finds out doubtful outcomes, does one other job, and commits the batches
     /// that wait. Appends the outcomes.
     pub fn turn(&mut self, incarnation: &str, outcomes: &mut Vec<(u32, Outcome)>) -> Rest {
+        self.drop_outdated(incarnation, outcomes);
         if self.is_idle() {
+            self.trouble = None;
             return Rest::Idle;
         }
         let mut session = match self.take_session(incarnation) {
@@ -153,6 +155,18 @@ impl<D: Database> Lane<D> {
             }
             Err(Failure::Gone { why }) => self.later(why),
         }
+    }
+
+    /// Answers the requests for shards that an earlier incarnation made. The database would refuse them for ever, and the later ones would
+    /// wait behind them.
+    fn drop_outdated(&mut self, incarnation: &str, outcomes: &mut Vec<(u32, Outcome)>) {
+        self.others.retain(|(shard, job)| {
+            let is_outdated = matches!(job, Job::Take(take) if take.incarnation != incarnation);
+            if is_outdated {
+                outcomes.push((*shard, Outcome::Taken(Taken::Outdated)));
+            }
+            !is_outdated
+        });
     }
 
     fn is_idle(&self) -> bool {

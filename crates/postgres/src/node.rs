@@ -207,6 +207,14 @@ impl Node {
         lock(&self.state).troubles.values().next().cloned()
     }
 
+    /// Returns that the database is silent, as a part of a sentence; `None`: it has answered a beat in time.
+    #[must_use]
+    pub fn silence(&self) -> Option<String> {
+        let pulse = self.pulse();
+        let is_silent = pulse.left_ns(self.now_ns()) == Some(0);
+        is_silent.then(|| "the database does not answer".to_owned())
+    }
+
     /// Ends all work: the threads end once they have no more jobs.
     pub fn close(&self) {
         self.lanes.iter().for_each(Mailbox::close);

@@ -68,7 +68,13 @@ impl PostgresOptions {
         let process = Arc::new(Process { node, cluster, _threads: threads.map_err(SetupError::Start)? });
         let shards =
             (0..process.cluster.shards).filter_map(|number| ShardId::new(number, process.cluster.shards));
-        let open = |shard| OpenShard { shard, process: Arc::clone(&process), history, acquired_page: None };
+        let open = |shard| OpenShard {
+            shard,
+            process: Arc::clone(&process),
+            history,
+            acquired_page: None,
+            fold_batches: None,
+        };
         Ok(shards.map(open).collect())
     }
 }
@@ -88,6 +94,7 @@ pub struct OpenShard {
     process: Arc<Process>,
     history: HistoryLimits,
     acquired_page: Option<usize>,
+    fold_batches: Option<u64>,
 }
 
 impl OpenShard {
@@ -98,6 +105,14 @@ impl OpenShard {
         self.acquired_page = Some(entries);
         self
     }
+
+    /// Sets after how many batches they are folded. For tests.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_fold_batches(mut self, batches: u64) -> Self {
+        self.fold_batches = Some(batches);
+        self
+    }
 }
 
 impl OpenStore for OpenShard {
@@ -105,7 +120,7 @@ impl OpenStore for OpenShard {
     type Error = Infallible;
 
     fn open(self, wake: Wake) -> Result<OpenedStore<PostgresStore>, Infallible> {
-        let Self { shard, process, history, acquired_page } = self;
+        let Self { shard, process, history, acquired_page, fold_batches } = self;
         let Process { node, cluster, .. } = &*process;
         let news = node.register(shard.number(), wake);
         let of_clock = Arc::clone(node);
@@ -115,6 +130,7 @@ impl OpenStore for OpenShard {
         });
         let store = PostgresStore::new(shard, Arc::clone(node), news).with_history(history);
         let store = acquired_page.into_iter().fold(store, PostgresStore::with_acquired_page);
+        let store = fold_batches.into_iter().fold(store, PostgresStore::with_fold_batches);
         Ok(OpenedStore {
             store: store.kept_alive_by(Arc::clone(&process)),
             last_wall: cluster.last_wall,

@@ -27,6 +27,7 @@ impl<D: Database> Reader<D> {
     pub fn answer(&mut self, job: ReadJob) -> Option<(ReadJob, String)> {
         let Some(incarnation) = self.node.incarnation() else {
             // The shards of this process are lost, so the answer is of no use.
+            self.node.set_trouble(&self.name, None);
             self.refuse(&job, "read: this process has no shards any more".to_owned());
             return None;
         };
@@ -45,6 +46,7 @@ impl<D: Database> Reader<D> {
                 }
                 Err(Failure::Refused { why, again: false }) => {
                     self.session = Some((incarnation, session));
+                    self.node.set_trouble(&self.name, None);
                     self.refuse(&job, why);
                     return None;
                 }

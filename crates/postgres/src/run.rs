@@ -1,7 +1,8 @@
 //! The threads of a [`Node`].
 
 use std::sync::Arc;
-use std::thread::JoinHandle;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::beats::Beats;
@@ -12,16 +13,27 @@ use crate::reader::Reader;
 
 /// The time before a reader tries again to make a session.
 const READ_AGAIN: Duration = Duration::from_millis(100);
+/// A stop waits this long for the lanes and the readers, and as long for the last beat. A thread that waits for a database that does not
+/// answer is left alone; it ends once the database answers, or the connection breaks.
+const STOP_LIMIT: Duration = Duration::from_secs(6);
 /// The name of a thread has at most 15 bytes on Linux.
 const NAME_PREFIX: &str = "tw-pg-";
 
-/// The running threads of a node. Dropping the value ends them and waits for them.
+/// The running threads of a node. Dropping the value ends them, and waits for them for a limited time.
 #[derive(Debug)]
 pub struct Threads {
     node: Arc<Node>,
     beats: Arc<crate::mailbox::Mailbox<()>>,
-    beat: Option<JoinHandle<()>>,
-    others: Vec<JoinHandle<()>>,
+    beat: Group,
+    others: Group,
+}
+
+/// Some threads. Each holds a sender, which it drops at its end.
+#[derive(Debug)]
+struct Group {
+    alive: Option<Sender<()>>,
+    /// Only the drop reads it. The lock makes the value one that threads can share.
+    ends: Mutex<Receiver<()>>,
 }
 
 impl Threads {
@@ -45,10 +57,14 @@ impl Threads {
         if let Some(why) = node.trouble() {
             return Err(why);
         }
-        let mut threads =
-            Self { node: Arc::clone(node), beats: Arc::default(), beat: None, others: Vec::new() };
+        let threads = Self {
+            node: Arc::clone(node),
+            beats: Arc::default(),
+            beat: Group::default(),
+            others: Group::default(),
+        };
         let end = Arc::clone(&threads.beats);
-        let beat = spawn("beat".to_owned(), move || {
+        threads.beat.spawn("beat".to_owned(), move || {
             let mut wait = wait;
             while !end.is_closed() {
                 end.wait(Some(wait));
@@ -60,14 +76,13 @@ impl Threads {
             }
             beats.leave();
         })?;
-        threads.beat = Some(beat);
         for index in 0..node.lanes() {
             let (database, of) = (Arc::clone(database), Arc::clone(node));
-            threads.others.push(spawn(format!("lane-{index}"), move || run_lane(index, database, &of))?);
+            threads.others.spawn(format!("lane-{index}"), move || run_lane(index, database, &of))?;
         }
         for index in 0..readers.max(1) {
             let (database, of) = (Arc::clone(database), Arc::clone(node));
-            threads.others.push(spawn(format!("read-{index}"), move || run_reader(database, &of, index))?);
+            threads.others.spawn(format!("read-{index}"), move || run_reader(database, &of, index))?;
         }
         Ok(threads)
     }
@@ -77,19 +92,37 @@ impl Drop for Threads {
     fn drop(&mut self) {
         // The beats go on until the lanes have given up the shards: otherwise another process would wait for a lease.
         self.node.close();
-        for thread in self.others.drain(..) {
-            let _panicked = thread.join();
-        }
+        self.others.join(STOP_LIMIT);
         self.beats.close();
-        if let Some(beat) = self.beat.take() {
-            let _panicked = beat.join();
-        }
+        self.beat.join(STOP_LIMIT);
     }
 }
 
-fn spawn(name: String, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, String> {
-    let thread = std::thread::Builder::new().name(format!("{NAME_PREFIX}{name}"));
-    thread.spawn(run).map_err(|error| format!("start the thread {name}: {error}"))
+impl Default for Group {
+    fn default() -> Self {
+        let (alive, ends) = channel();
+        Self { alive: Some(alive), ends: Mutex::new(ends) }
+    }
+}
+
+impl Group {
+    fn spawn(&self, name: String, run: impl FnOnce() + Send + 'static) -> Result<(), String> {
+        let alive = self.alive.clone();
+        let thread = std::thread::Builder::new().name(format!("{NAME_PREFIX}{name}"));
+        let spawned = thread.spawn(move || {
+            run();
+            drop(alive);
+        });
+        spawned.map(drop).map_err(|error| format!("start the thread {name}: {error}"))
+    }
+
+    /// Waits until all threads have ended, for at most this time.
+    fn join(&mut self, limit: Duration) {
+        self.alive = None;
+        // No thread sends, so the end of the wait is the end of the last thread or of the time.
+        let ends = self.ends.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let _ended: Result<(), RecvTimeoutError> = ends.recv_timeout(limit);
+    }
 }
 
 fn run_lane<D: Database>(index: usize, database: Arc<D>, node: &Node) {

@@ -177,17 +177,17 @@ impl PostgresStore {
         self
     }
 
+    /// Sets after how many batches they are folded. The default is 1,000.
+    #[must_use]
+    pub fn with_fold_batches(mut self, batches: u64) -> Self {
+        self.fold_batches = batches;
+        self
+    }
+
     /// Keeps the threads of the process until the store is dropped.
     #[must_use]
     pub(crate) fn kept_alive_by(mut self, process: Arc<impl std::any::Any + Send + Sync>) -> Self {
         self.process = Some(process);
-        self
-    }
-
-    /// Sets after how many batches a fold is made. The default is 1,000.
-    #[must_use]
-    pub fn with_fold_batches(mut self, batches: u64) -> Self {
-        self.fold_batches = batches;
         self
     }
 
@@ -356,6 +356,9 @@ impl PostgresStore {
             (Phase::Taking { request, .. }, Outcome::Taken(Taken::Held(holder))) => {
                 self.holder = Some(holder);
                 self.reply(request, Reply::Held);
+            }
+            (Phase::Taking { request, .. }, Outcome::Taken(Taken::Outdated)) => {
+                self.reply(request, Reply::Held)
             }
             (Phase::Taking { request, .. }, Outcome::Refused { why }) => {
                 self.reply(request, Reply::Failed { why })
@@ -552,7 +555,7 @@ impl QueueStore for PostgresStore {
                 format!("`{name}` at {address} has the shard")
             }
         });
-        held.or_else(|| self.node.trouble())
+        held.or_else(|| self.node.trouble()).or_else(|| self.node.silence())
     }
 }
 

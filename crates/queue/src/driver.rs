@@ -18,6 +18,9 @@ use crate::watch::Watch;
 const ACQUIRE_AGAIN: Duration = Duration::from_millis(500);
 /// The time between two turns of a shard that takes no inputs: it is not owned, or is being acquired, loaded or released.
 const TURN_WITHOUT_INPUTS: Duration = Duration::from_millis(100);
+/// A stop waits this long for a store that does not get on, such as a database that does not answer. What was not answered by then is
+/// unknown to its callers.
+const STOP_WITHOUT_STORE: Duration = Duration::from_secs(5);
 
 /// Drives one shard. The thread of the shard hands messages over with [`receive`](Self::receive), and calls [`turn`](Self::turn) after them,
 /// and at the latest at the end of [`time_left`](Self::time_left).
@@ -39,6 +42,10 @@ pub(crate) struct Driver<S> {
     unowned_since: Option<Instant>,
     watch: Watch,
     stopping: bool,
+    /// Since when a stop waits for a store that does not get on.
+    stuck_since: Option<Instant>,
+    /// Whether a stop has waited for the store long enough.
+    given_up: bool,
     /// When the next turn has to be, if no message comes before; `None`: at once.
     turn_at: Option<Instant>,
 }
@@ -64,14 +71,16 @@ impl<S: QueueStore> Driver<S> {
             unowned_since: None,
             watch,
             stopping: false,
+            stuck_since: None,
+            given_up: false,
             turn_at: None,
         }
     }
 
-    /// Whether the driver has nothing left to do: the shard was released, or it would have to be acquired again although the driver wants
-    /// to stop.
+    /// Whether the driver has nothing left to do: the shard was released, or the driver wants to stop and the shard would have to be
+    /// acquired again, or its store has not got on for long.
     pub(crate) fn is_over(&self) -> bool {
-        self.shard.is_released() || self.stopping && self.shard.is_to_be_acquired()
+        self.shard.is_released() || self.given_up || self.stopping && self.shard.is_to_be_acquired()
     }
 
     /// Whether the shard is stopping or has stopped, so that later calls are refused.
@@ -138,6 +147,7 @@ impl<S: QueueStore> Driver<S> {
         };
         self.shared.update(&self.shard, clock);
         self.watch.tell(&mut self.shard, changes, now.mono_ns, Instant::now());
+        self.look_after_stop();
         self.look_after_ownership();
         self.turn_at = Instant::now().checked_add(self.wait());
     }
@@ -147,7 +157,7 @@ impl<S: QueueStore> Driver<S> {
         if !self.inputs.is_empty() {
             return Duration::ZERO;
         }
-        if !self.shard.is_serving() {
+        if self.stopping || !self.shard.is_serving() {
             return TURN_WITHOUT_INPUTS;
         }
         let wait = self.lock_time().wait(self.shard.next_wake());
@@ -167,6 +177,18 @@ impl<S: QueueStore> Driver<S> {
                 let _ = reply.send(Delivered::new(answer, self.back.clone()));
             }
         }
+    }
+
+    /// Gives a stop up if the store does not get on: another owner may take the shard, and no answer can leave.
+    fn look_after_stop(&mut self) {
+        let is_stuck = self.stopping && (self.shard.is_in_doubt() || self.shard.waits_for().is_some());
+        if !is_stuck {
+            self.stuck_since = None;
+            return;
+        }
+        let now = Instant::now();
+        let since = *self.stuck_since.get_or_insert(now);
+        self.given_up |= now.duration_since(since) >= STOP_WITHOUT_STORE;
     }
 
     /// If the shard was lost: ends all calls, and asks for the shard again. Once the shard serves again: tells the new engine of a stop,

@@ -9,7 +9,7 @@ use super::nodes::{TIMELINE, application_name};
 use super::session::PostgresSession;
 use super::setup::SetupError;
 use crate::database::{ConnectFailure, Database, Failure};
-use crate::wire::{Connection, DatabaseUrl, Environment, OpenError, Pipeline, StepResult};
+use crate::wire::{Connection, DatabaseUrl, Environment, HostError, OpenError, Pipeline, StepResult};
 
 /// The time for a connection, over all hosts of the URL.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
@@ -18,7 +18,7 @@ const CHECK_LIMIT: Duration = Duration::from_secs(10);
 const OLDEST_VERSION: i32 = 140_000;
 
 /// The settings of every session. They come with the connection, so settings of the role or of the database do not replace them.
-const SETTINGS: [(&str, &str); 13] = [
+const SETTINGS: [(&str, &str); 15] = [
     // An answer to a commit means that the commit is durable, whatever the role says.
     ("synchronous_commit", "on"),
     ("default_transaction_isolation", "read committed"),
@@ -28,6 +28,10 @@ const SETTINGS: [(&str, &str); 13] = [
     ("statement_timeout", "0"),
     // A machine that vanished in the middle of a transaction holds no lock for longer than this.
     ("idle_in_transaction_session_timeout", "5s"),
+    // A session waits for work without limit.
+    ("idle_session_timeout", "0"),
+    // A path that names another schema before this one would replace functions of the statements.
+    ("search_path", "pg_catalog"),
     ("tcp_user_timeout", "5s"),
     ("client_connection_check_interval", "1s"),
     // The statements look up few rows by an index. If the statistics are of a time when the table was small, the planner would read the
@@ -70,43 +74,60 @@ impl Postgres {
         *self.identity.lock().unwrap_or_else(PoisonError::into_inner) = Some(identity.to_owned());
     }
 
-    /// Opens a connection and checks the server.
+    /// Opens a connection to a server that passes its check.
     pub(super) fn open(&self, application: &str) -> Result<Link, ConnectFailure> {
-        let opened = Connection::open(&self.url, application, &SETTINGS, after(CONNECT_LIMIT));
-        let connection = opened.map_err(|error| match error {
-            OpenError::Refused(_) => ConnectFailure::Refused(error.to_string()),
-            OpenError::Unreachable(_) => ConnectFailure::Unreachable(error.to_string()),
-        })?;
-        let mut link = Link::new(connection);
-        self.check_server(&mut link)?;
-        Ok(link)
+        self.open_if(application, |_| Ok(()))
+    }
+
+    /// Opens a connection to the first host that passes the check of the server, and this one. An old primary that is back may be the first
+    /// host of the URL, and the present one the second.
+    fn open_if(
+        &self,
+        application: &str,
+        mut check: impl FnMut(&mut Link) -> Result<(), ConnectFailure>,
+    ) -> Result<Link, ConnectFailure> {
+        let accept = |connection: Connection| {
+            let peer = connection.peer().to_owned();
+            let mut link = Link::new(connection);
+            let checked = self.check_server(&mut link).and_then(|()| check(&mut link));
+            checked.map(|()| link).map_err(|failure| {
+                let is_refused = matches!(failure, ConnectFailure::Refused(_));
+                HostError { peer, why: failure.to_string(), code: None, is_refused }
+            })
+        };
+        Connection::open_first(&self.url, application, &SETTINGS, after(CONNECT_LIMIT), accept).map_err(
+            |error| match error {
+                OpenError::Refused(_) => ConnectFailure::Refused(error.to_string()),
+                OpenError::Unreachable(_) => ConnectFailure::Unreachable(error.to_string()),
+            },
+        )
     }
 
     fn check_server(&self, link: &mut Link) -> Result<(), ConnectFailure> {
         let results = ask(link, &[SERVER])?;
         let server = row(&results, 0, 0).map_err(unreachable)?;
         let text = |index| server.get::<&str>(index).map_err(|error| unreachable(error.into()));
-        let peer = link.connection().peer();
         for (index, setting) in [(0, "fsync"), (1, "full_page_writes")] {
             if text(index)? != "on" {
                 return Err(ConnectFailure::Refused(format!(
-                    "{peer} runs with {setting} = off, so a crash may lose what it has acknowledged; switch {setting} on"
+                    "it runs with {setting} = off, so a crash may lose what it has acknowledged; switch {setting} on"
                 )));
             }
         }
         let number = |index| server.get::<i32>(index).map_err(|error| unreachable(error.into()));
         if server.get::<bool>(2).map_err(|error| unreachable(error.into()))? {
-            return Err(ConnectFailure::Unreachable(format!("{peer} is a standby")));
+            return Err(ConnectFailure::Unreachable("it is a standby".to_owned()));
         }
         if number(3)? != link.connection().backend_pid() {
-            return Err(ConnectFailure::Refused(format!(
-                "{peer} is a pooler that gives each transaction another session; give the address of the database itself"
-            )));
+            return Err(ConnectFailure::Refused(
+                "it is a pooler that gives each transaction another session; give the address of the database itself"
+                    .to_owned(),
+            ));
         }
         if number(4)? < OLDEST_VERSION {
             let version = link.connection().parameter("server_version").unwrap_or("an old version");
             return Err(ConnectFailure::Refused(format!(
-                "{peer} is PostgreSQL {version}; Tickwheel needs 14 or later"
+                "it is PostgreSQL {version}; Tickwheel needs 14 or later"
             )));
         }
         Ok(())
@@ -115,17 +136,17 @@ impl Postgres {
     /// Checks that the data are those of before, and that no later primary is known.
     fn check_data(&self, link: &mut Link) -> Result<(), ConnectFailure> {
         let results = ask(link, &[SYSTEM, TIMELINE, SERVER])?;
-        let peer = link.connection().peer();
         let Some(cluster) = results[0].rows.first() else {
-            return Err(ConnectFailure::Refused(format!("{peer} has no data of Tickwheel any more")));
+            return Err(ConnectFailure::Refused("it has no data of Tickwheel any more".to_owned()));
         };
         let system = cluster.get::<i64>(1).map_err(|error| unreachable(error.into()))?;
         let own = row(&results, 2, 0).and_then(|row| Ok(row.get::<i64>(5)?)).map_err(unreachable)?;
         if system != own {
-            return Err(ConnectFailure::Refused(format!(
-                "{peer} is not the database server on which these tables were made: they came from a dump. If the other server is gone \
-                 for good, `tickwheel cluster adopt` makes them usable"
-            )));
+            return Err(ConnectFailure::Refused(
+                "it is not the database server on which these tables were made: they came from a dump. If the other server is gone for \
+                 good, `tickwheel cluster adopt` makes them usable"
+                    .to_owned(),
+            ));
         }
         let identity = cluster.get::<&str>(0).map_err(|error| unreachable(error.into()))?;
         let known = self.identity.lock().unwrap_or_else(PoisonError::into_inner);
@@ -133,14 +154,14 @@ impl Postgres {
             && known != identity
         {
             return Err(ConnectFailure::Refused(format!(
-                "{peer} has the data set {identity}, and this process serves {known}"
+                "it has the data set {identity}, and this process serves {known}"
             )));
         }
         let timeline: i64 = row(&results, 1, 0).and_then(|row| Ok(row.get(0)?)).map_err(unreachable)?;
         let mut highest = self.timeline.lock().unwrap_or_else(PoisonError::into_inner);
         if timeline < *highest {
             return Err(ConnectFailure::Unreachable(format!(
-                "{peer} has the timeline {timeline}, and {} was seen: it is a primary of before a fail-over",
+                "it has the timeline {timeline}, and {} was seen: it is a primary of before a fail-over",
                 *highest
             )));
         }
@@ -153,8 +174,7 @@ impl Database for Postgres {
     type Session = PostgresSession;
 
     fn connect(&self, incarnation: &str) -> Result<PostgresSession, ConnectFailure> {
-        let mut link = self.open(&application_name(incarnation))?;
-        self.check_data(&mut link)?;
+        let link = self.open_if(&application_name(incarnation), |link| self.check_data(link))?;
         Ok(PostgresSession::new(link))
     }
 }

@@ -37,10 +37,11 @@ const LEAVE: &str = "UPDATE tickwheel.node SET ended = true WHERE node = $1";
 
 const HAS_ENDED: &str = "SELECT coalesce((SELECT ended FROM tickwheel.node WHERE node = $1), true)";
 
-/// The backend of a machine that is silent may hold locks for hours.
+/// The backend of a machine that is silent may hold locks for hours. This call does not wait for their ends, because this process has to
+/// beat meanwhile; a taking waits for the lock of its shard.
 const TERMINATE: &str = "\
 SELECT count(*) FROM (
-    SELECT pg_terminate_backend(pid, 1000) FROM pg_stat_activity
+    SELECT pg_terminate_backend(pid) FROM pg_stat_activity
     WHERE usename = current_user AND application_name = $1 AND pid <> pg_backend_pid()
 ) AS terminated";
 

@@ -112,6 +112,12 @@ pub enum SetupError {
          sql | psql`, as a superuser or the owner of the database"
     )]
     NoTables,
+    /// The tables are missing, and the database refuses to make them, for example because the role may not.
+    #[error(
+        "the database has no tables of Tickwheel, and it refuses to make them: {0}; an administrator makes them with `tickwheel cluster sql | \
+         psql`, as a superuser or the owner of the database"
+    )]
+    NotMade(String),
     /// A later release made the tables.
     #[error(
         "the tables have the format {found}, and this release reads the formats up to {FORMAT}; start a later release"
@@ -306,7 +312,7 @@ fn make(link: &mut Link, plan: &Plan) -> Result<(), SetupError> {
         if !plan.migrates {
             return Err(SetupError::NoTables);
         }
-        link.script(SCHEMA, LIMIT)?;
+        link.script(SCHEMA, LIMIT).map_err(may_not_make)?;
     }
     let identity = hex(&random::<8>()?);
     let secrets: Vec<[u8; 16]> = (0..shards).map(|_| random()).collect::<Result<_, _>>()?;
@@ -332,6 +338,14 @@ fn make(link: &mut Link, plan: &Plan) -> Result<(), SetupError> {
     );
     link.commit(&mut end)?;
     Ok(())
+}
+
+/// A role that only reads and writes may not make the tables.
+fn may_not_make(failure: Failure) -> SetupError {
+    match failure {
+        Failure::Refused { why, again: false } => SetupError::NotMade(why),
+        other => other.into(),
+    }
 }
 
 /// The number of shards of a new data set, if it is not said.

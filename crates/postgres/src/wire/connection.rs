@@ -15,7 +15,7 @@ use postgres_protocol::message::frontend::{self, BindError};
 
 use super::answer::{self, Answer, Broken, Complete, Plan, Transaction};
 use super::attempt::Attempt;
-use super::error::{DbError, Notice, OpenError, RunError};
+use super::error::{DbError, HostError, Notice, OpenError, RunError};
 use super::message::{self, MESSAGE_BYTES_MAX};
 use super::pipeline::{Pipeline, Sql, StepResult};
 use super::row::Column;
@@ -56,12 +56,28 @@ impl Connection {
     ///
     /// # Errors
     /// [`OpenError`].
+    #[cfg(test)]
     pub(crate) fn open(
         url: &DatabaseUrl,
         application_name: &str,
         settings: &[(&str, &str)],
         deadline: Instant,
     ) -> Result<Self, OpenError> {
+        Self::open_first(url, application_name, settings, deadline, Ok)
+    }
+
+    /// As `open`, at the first host whose session `accept` takes. A host may give a session and be the wrong one all the
+    /// same, such as a primary of before a fail-over.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub(crate) fn open_first<T>(
+        url: &DatabaseUrl,
+        application_name: &str,
+        settings: &[(&str, &str)],
+        deadline: Instant,
+        mut accept: impl FnMut(Self) -> Result<T, HostError>,
+    ) -> Result<T, OpenError> {
         let hosts = url.hosts();
         let mut errors = Vec::with_capacity(hosts.len());
         for (nth, host) in hosts.iter().enumerate() {
@@ -70,8 +86,8 @@ impl Connection {
                 / (hosts.len() - nth).try_into().unwrap_or(u32::MAX);
             let limit = url.connect_timeout().map_or(share, |limit| limit.min(share));
             let attempt = Attempt { url, host, application_name, settings, deadline: start + limit };
-            match attempt.open() {
-                Ok(connection) => return Ok(connection),
+            match attempt.open().and_then(&mut accept) {
+                Ok(accepted) => return Ok(accepted),
                 Err(error) => errors.push(error),
             }
         }

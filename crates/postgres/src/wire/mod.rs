@@ -31,7 +31,7 @@ mod tests;
 
 pub(crate) use connection::Connection;
 pub(crate) use environment::Environment;
-pub(crate) use error::{DbError, OpenError, RunError};
+pub(crate) use error::{DbError, HostError, OpenError, RunError};
 pub(crate) use param::{Param, oid};
 pub(crate) use pipeline::{Pipeline, StepResult};
 pub(crate) use row::{Row, RowError};

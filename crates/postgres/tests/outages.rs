@@ -1,0 +1,184 @@
+//! The death of processes and of the database, cut sessions, and a database that stands still: nothing acknowledged is lost.
+
+mod kit;
+
+use std::time::{Duration, Instant};
+
+use kit::{Judge, Process, Random, Server, Work, key, name, node, number, put, report, texts, until};
+use rustix::process::Signal;
+use tickwheel_queue::{Get, GetError, Queue, Unavailable};
+
+/// A process that the other tests start.
+#[test]
+#[ignore = "it does the work of a process that another test starts"]
+fn process() {
+    Work::run();
+}
+
+/// Judges the lines of all processes by what is left on the database.
+#[track_caller]
+fn judge(url: &str, judge: Judge) {
+    let queue = node(url, "judge");
+    until("the judge has the shard", || queue.health().ready);
+    report(&judge.judge(&texts(&queue)));
+    queue.close();
+}
+
+/// Kills the process in the middle of its work, again and again.
+fn kill_processes(rounds: u64) {
+    let Some(server) = kit::shared() else { return };
+    let database = server.database();
+    let mut random = Random::new(number("TICKWHEEL_FAULT_SEED", 1));
+    let mut found = Judge::default();
+    for round in 0..rounds {
+        let process = Process::start(&database.url(), &format!("p{round}"), Work::Load);
+        let lines = usize::try_from(1 + random.below(300)).expect("small");
+        process.until_more("put", lines);
+        found.read(&process.kill());
+    }
+    let last = Process::start(&database.url(), "last", Work::Load);
+    last.until_more("ack", 50);
+    found.read(&last.close());
+    judge(&database.url(), found);
+}
+
+#[test]
+fn killed_processes_lose_nothing() {
+    kill_processes(3);
+}
+
+#[test]
+#[ignore = "a campaign: scripts/postgres kill"]
+fn killed_processes_lose_nothing_for_many_rounds() {
+    kill_processes(number("TICKWHEEL_KILLS", 200));
+}
+
+/// Kills all processes of the database in the middle of its work, again and again. The process of Tickwheel goes on by itself.
+fn kill_databases(rounds: u64) {
+    let Some(mut server) = Server::start() else { return };
+    let mut random = Random::new(number("TICKWHEEL_FAULT_SEED", 1));
+    let url = server.url();
+    let process = Process::start(&url, "p", Work::Load);
+    let mut longest = Duration::ZERO;
+    for _ in 0..rounds {
+        process.until_more("put", usize::try_from(1 + random.below(300)).expect("small"));
+        server.kill();
+        server.start_again();
+        longest = longest.max(process.until_more("put", 1));
+    }
+    process.until_more("ack", 20);
+    report(&format!("back at the latest {longest:?} after the database"));
+    let mut found = Judge::default();
+    found.read(&process.close());
+    judge(&url, found);
+}
+
+#[test]
+fn a_killed_database_loses_nothing() {
+    kill_databases(3);
+}
+
+#[test]
+#[ignore = "a campaign: scripts/postgres database"]
+fn a_killed_database_loses_nothing_for_many_rounds() {
+    kill_databases(number("TICKWHEEL_KILLS", 200));
+}
+
+/// Ends one session of the process after the other, whatever it does.
+fn cut_sessions(rounds: u64) {
+    let Some(server) = kit::shared() else { return };
+    let database = server.database();
+    let process = Process::start(&database.url(), "p", Work::Load);
+    let mut random = Random::new(number("TICKWHEEL_FAULT_SEED", 1));
+    let mut cut = 0;
+    for _ in 0..rounds {
+        process.until_more("put", usize::try_from(1 + random.below(60)).expect("small"));
+        let sql = format!(
+            "SELECT count(pg_terminate_backend(pid)) FROM (SELECT pid FROM pg_stat_activity WHERE datname = '{}'
+             AND application_name LIKE 'tickwheel/%' ORDER BY random() LIMIT {}) AS chosen",
+            database.name(),
+            1 + random.below(3)
+        );
+        cut += database.psql(&sql).parse::<u32>().expect("a number");
+    }
+    process.until_more("ack", 20);
+    report(&format!("{cut} sessions were cut"));
+    let mut found = Judge::default();
+    found.read(&process.close());
+    judge(&database.url(), found);
+}
+
+#[test]
+fn cut_sessions_lose_nothing() {
+    cut_sessions(40);
+}
+
+#[test]
+#[ignore = "a campaign: scripts/postgres sessions"]
+fn cut_sessions_lose_nothing_for_many_rounds() {
+    cut_sessions(number("TICKWHEEL_KILLS", 200) * 10);
+}
+
+/// The calls of the queue, until one is answered.
+#[track_caller]
+fn until_answered(queue: &Queue) -> Duration {
+    until("the queue answers", || {
+        !matches!(queue.get(Get::new(&name(), key("none"))).wait(), Err(GetError::Unavailable(_)))
+    })
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "the database stands still for some time")]
+fn a_database_that_stands_still_holds_the_calls_and_they_go_on() {
+    let Some(server) = Server::start() else { return };
+    let queue = node(&server.url(), "first");
+    queue.put(put("before", Duration::ZERO)).wait().expect("stored");
+    server.signal_all(Signal::STOP);
+    // The commit is under way when the answers begin to wait.
+    let waiting = queue.put(put("under-way", Duration::ZERO));
+    until("no answer is given any more", || !queue.health().ready);
+    let begun = Instant::now();
+    let refused = queue.get(Get::new(&name(), key("before"))).wait();
+    assert!(matches!(refused, Err(GetError::Unavailable(Unavailable::Unowned))), "{refused:?}");
+    until("some seconds pass", || begun.elapsed() > Duration::from_secs(3));
+    server.signal_all(Signal::CONT);
+    waiting.wait().expect("nothing is lost");
+    until_answered(&queue);
+    assert_eq!(texts(&queue).len(), 2);
+    queue.close();
+}
+
+/// Closes the queue while the database is not there. Returns how long that took.
+#[expect(clippy::disallowed_methods, reason = "a test measures real time")]
+fn close_without(queue: &Queue, what: &str) {
+    let (begun, of) = (Instant::now(), queue.clone());
+    let closing = std::thread::spawn(move || of.close());
+    until("the queue closes", || closing.is_finished());
+    let closing = begun.elapsed();
+    report(&format!("closed {what} in {closing:?}"));
+    assert!(closing < Duration::from_secs(30), "{what}: {closing:?}");
+}
+
+#[test]
+fn a_queue_closes_without_its_database() {
+    let Some(mut server) = Server::start() else { return };
+    let queue = node(&server.url(), "first");
+    queue.put(put("one", Duration::ZERO)).wait().expect("stored");
+    server.signal_all(Signal::STOP);
+    let waiting = queue.put(put("two", Duration::ZERO));
+    close_without(&queue, "with a database that stands still");
+    assert!(waiting.wait().is_err());
+    server.signal_all(Signal::CONT);
+    let queue = node(&server.url(), "second");
+    until("the shard is free after a lease", || queue.health().ready);
+    queue.put(put("three", Duration::ZERO)).wait().expect("stored");
+    server.kill();
+    let waiting = queue.put(put("four", Duration::ZERO));
+    close_without(&queue, "with a database that is gone");
+    assert!(waiting.wait().is_err());
+    server.start_again();
+    let queue = node(&server.url(), "third");
+    until("the shard is free after a lease", || queue.health().ready);
+    let there = texts(&queue);
+    assert!(["one", "three"].iter().all(|key| there.contains(*key)), "{there:?}");
+}
