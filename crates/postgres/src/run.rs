@@ -8,6 +8,7 @@ use crate::beats::Beats;
 use crate::database::{Database, Failure, NodeEntry, Session};
 use crate::lane::{Lane, Rest};
 use crate::node::{Event, Node, ReadJob};
+use crate::polls::Polls;
 
 /// The time before a reader tries again to make a session.
 const READ_AGAIN: Duration = Duration::from_millis(100);
@@ -24,7 +25,7 @@ pub struct Threads {
 }
 
 impl Threads {
-    /// Starts the threads: one for the beats, one for each lane, and `readers` for reads. `random_name` makes a random name for an
+    /// Starts the threads: one for the beats, one for the inbox, one for each lane, and `readers` for reads. `random_name` makes a random name for an
     /// incarnation. The first beat is sent before this call returns, so that the process can take shards at once.
     ///
     /// # Errors
@@ -60,6 +61,8 @@ impl Threads {
             beats.leave();
         })?;
         threads.beat = Some(beat);
+        let (mut polls, of) = (Polls::new(Arc::clone(database), Arc::clone(node)), Arc::clone(node));
+        threads.others.push(spawn("inbox".to_owned(), move || while of.inbox().wait(polls.turn()) {})?);
         for index in 0..node.lanes() {
             let (database, of) = (Arc::clone(database), Arc::clone(node));
             threads.others.push(spawn(format!("lane-{index}"), move || run_lane(index, database, &of))?);
