@@ -323,17 +323,24 @@ fn each_committed_row_becomes_one_task_whatever_happens_to_the_process() {
 
 /// Leases tasks and acks them. An ack without an answer may have taken effect.
 fn work(queue: &Queue, acked: &mut BTreeSet<String>, in_doubt: &mut BTreeSet<String>) {
-    for leased in lease(queue, &QUEUES, 100, Duration::from_millis(200)) {
-        let key = leased.key.as_str().to_owned();
-        assert!(!acked.contains(&key), "the row of {key} had its effect twice");
-        match queue.ack(Ack::new(&leased.queue, [leased.token])).wait().as_deref() {
-            Ok([TokenAnswer::Acked]) => {
-                in_doubt.remove(&key);
-                acked.insert(key);
-            }
-            Ok(_) => {}
-            Err(_) => {
-                in_doubt.insert(key);
+    let mut by_queue: BTreeMap<QueueName, Vec<Leased>> = BTreeMap::new();
+    for leased in lease(queue, &QUEUES, 200, Duration::from_millis(200)) {
+        by_queue.entry(leased.queue.clone()).or_default().push(leased);
+    }
+    for (of, leased) in by_queue {
+        let answers = queue.ack(Ack::new(&of, leased.iter().map(|leased| leased.token))).wait();
+        for (place, leased) in leased.into_iter().enumerate() {
+            let key = leased.key.as_str().to_owned();
+            assert!(!acked.contains(&key), "the row of {key} had its effect twice");
+            match answers.as_ref().map(|answers| answers[place]) {
+                Ok(TokenAnswer::Acked) => {
+                    in_doubt.remove(&key);
+                    acked.insert(key);
+                }
+                Ok(_) => {}
+                Err(_) => {
+                    in_doubt.insert(key);
+                }
             }
         }
     }
