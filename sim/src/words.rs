@@ -412,6 +412,7 @@ pub(crate) fn answer(call: &oracle::Call, answer: product::Answer) -> oracle::An
             product::CancelError::Unavailable(why) => unavailable(&why),
         },
         P::Forecast(_) => unreachable!("the oracle asks for no forecast"),
+        P::TakeRow(_) => unreachable!("the oracle has no inbox"),
         P::Import(Ok(imported)) => of_import(&imported),
         P::Import(Err(why)) => unavailable(&why),
         P::ImportSchedule(_) => unreachable!("the oracle imports no schedule"),

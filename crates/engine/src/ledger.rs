@@ -140,6 +140,14 @@ impl Ledger {
         self.seal_if_full();
     }
 
+    /// Puts the id of a row of the inbox into the batch. The caller keeps this call together with the effect of the row, so that both are
+    /// in one batch. A row is a change of its own, because the answer has to wait for the commit also if the row has no effect.
+    pub(crate) fn note_taken(&mut self, row: u64) {
+        self.next_seq();
+        self.batch.push_taken(row);
+        self.seal_if_full();
+    }
+
     /// Has the next commit write the time to the store, even if nothing has changed.
     pub(crate) fn note_time(&mut self) {
         self.batch.note_time();

@@ -47,8 +47,9 @@ pub use calls::{
     LEASES_PAGE_MAX, Lease, LeasePage, LeaseView, Leased, List, ListAllSchedules, ListAllTasks, ListJobs,
     ListLeases, ListQueues, ListSchedules, ListTargets, Nack, NackError, NackHow, OnLease, Patch, PatchError,
     Payload, Present, Put, PutError, PutMode, PutSchedule, QUEUES_PAGE_MAX, QueueChange, QueueError, Redrive,
-    RedriveError, SCHEDULES_PAGE_MAX, ScheduleError, ScheduleView, State, Stats, Stored, StoredSchedule,
-    TRACE_BYTES_MAX, TaskFilter, TaskPage, TaskView, TokenAnswer, Unavailable, Undeliverable, WhichQueues,
+    RedriveError, RowAct, SCHEDULES_PAGE_MAX, ScheduleError, ScheduleView, State, Stats, Stored,
+    StoredSchedule, TRACE_BYTES_MAX, TakeRow, TakeRowError, TaskFilter, TaskPage, TaskView, TokenAnswer,
+    Unavailable, Undeliverable, WhichQueues,
 };
 pub use config::EngineConfig;
 pub use cursor::{LeaseCursor, TaskCursor};

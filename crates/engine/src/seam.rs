@@ -171,6 +171,10 @@ pub struct Batch {
     pub state: Option<EngineState>,
     /// The effects on rules, one for each rule that changed.
     pub rules: Vec<RuleEffect>,
+    /// The ids of the rows of the store's inbox whose effects are in this batch, each once. Also a row without an effect is here. A store
+    /// with an inbox deletes the rows in the transaction of the commit, so that each row has its effect exactly once. Other stores ignore
+    /// the ids.
+    pub taken: Vec<u64>,
 }
 
 impl Batch {

@@ -15,4 +15,5 @@ mod patch;
 mod put;
 mod redrive;
 mod stop;
+mod take_row;
 mod tokens;

@@ -1,10 +1,10 @@
 //! A store whose room runs out and comes back.
 
 use tickwheel_engine::{
-    Acquired, AcquiredPage, Answer, CallId, ChangeJob, ChangeQueue, Command, Due, Effect, Engine,
+    Acquired, AcquiredPage, Answer, Body, CallId, ChangeJob, ChangeQueue, Command, Due, Effect, Engine,
     EngineConfig, EngineState, Epoch, Found, Input, JobError, Key, Now, Ownership, Page, Put, PutError,
-    QueueChange, QueueError, QueueName, QueueSettings, Reply, Request, RequestId, RoomPace, Seq, ShardId,
-    TargetRecord, Timestamp, Unavailable,
+    QueueChange, QueueError, QueueName, QueueSettings, Reply, Request, RequestId, RoomPace, RowAct, Seq,
+    ShardId, TakeRow, TargetRecord, Timestamp, Unavailable,
 };
 
 const NOW: Now = Now { mono_ns: 0, wall: Timestamp::EPOCH, wall_sub_ns: 0 };
@@ -154,6 +154,32 @@ fn a_full_disk_refuses_no_job() {
     assert_eq!(world.change_job(ChangeJob::Keep { id, value }), Ok(id));
     assert_eq!(world.change_job(ChangeJob::Forget { id }), Ok(id));
     assert!(next > id && is_full(&world.put(1, 0)), "there is still no room");
+}
+
+/// A row of the inbox has its room already: the commit deletes it from the same store.
+#[test]
+fn a_row_of_the_inbox_needs_no_room() {
+    let mut world = World::new(0);
+    assert!(is_full(&world.put(1, 0)));
+    let (queue, key) = (QueueName::new("q").expect("a name"), Key::new("a").expect("a key"));
+    for (due_at, is_taken) in [(Timestamp::EPOCH, true), (Timestamp::MAX, false)] {
+        world.calls += 1;
+        let act = RowAct::Put { due_at, put_at: Timestamp::EPOCH, body: Body::bytes("x") };
+        let command = Command::TakeRow(TakeRow { row: 1, queue: queue.clone(), key: key.clone(), act });
+        world.engine.step(NOW, Input::Call { call: CallId(world.calls), command }, &mut world.out);
+        while let Some((id, request)) = world.request() {
+            let reply = match request {
+                Request::GetMany(wanted) => Reply::Found(wanted.iter().map(|_| Found::Absent).collect()),
+                _ => Reply::Done { room: 0 },
+            };
+            world.reply(id, reply);
+        }
+        let answer = world.out.drain(..).find_map(|effect| match effect {
+            Effect::Answer { answer: Answer::TakeRow(result), .. } => Some(result.is_ok()),
+            _ => None,
+        });
+        assert_eq!(answer, Some(is_taken), "only an instant too far ahead is a reason");
+    }
 }
 
 /// An owner may have to stop or redirect a target because the disk is full.

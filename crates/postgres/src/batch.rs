@@ -34,6 +34,7 @@ pub(crate) fn encode(
         keyless: Vec::new(),
         puts: Vec::new(),
         rules: Vec::with_capacity(batch.rules.len()),
+        taken: batch.taken.iter().map(|row| row.cast_signed()).collect(),
     };
     for effect in &batch.effects {
         match effect {

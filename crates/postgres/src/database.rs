@@ -109,6 +109,20 @@ pub trait Session: Send {
     /// # Errors
     /// [`Failure`].
     fn read(&mut self, shard: u32, read: &Read) -> Result<Seen, Failure>;
+
+    /// Reads the oldest rows in the inboxes of these shards, in one snapshot: at most `rows_max` rows of a shard, in the order of their ids.
+    /// A shard whose epoch has moved in this snapshot is left out, and so is one without rows.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    fn inbox(&mut self, claims: &[Claim], rows_max: usize) -> Result<Vec<InboxPage>, Failure>;
+
+    /// Moves rows of inboxes to the refused ones, all in one transaction. A row that is gone, or whose shard has another epoch by now, is
+    /// left out. So the call can be made again after an unknown outcome.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    fn refuse(&mut self, refusals: &[Refusal]) -> Result<(), Failure>;
 }
 
 /// The entry of one incarnation: one run of a process, from its first beat until it ends or stops to beat. Its name is never used again.
@@ -169,6 +183,8 @@ pub struct ShardBatch {
     pub puts: Vec<PutRow>,
     /// The rules that changed.
     pub rules: Vec<RuleRow>,
+    /// The ids of the rows of the inbox that have their effects in this batch. They are deleted in the same transaction.
+    pub taken: Vec<i64>,
 }
 
 impl ShardBatch {
@@ -179,7 +195,7 @@ impl ShardBatch {
         let rules = self.rules.iter().map(|rule| 64 + rule.record.as_ref().map_or(0, Vec::len));
         128 + self.counts.len()
             + self.ended.len()
-            + 8 * self.ends.len()
+            + 8 * (self.ends.len() + self.taken.len())
             + puts.sum::<usize>()
             + rules.sum::<usize>()
     }
@@ -187,7 +203,7 @@ impl ShardBatch {
     /// Returns the number of rows that the batch changes.
     #[must_use]
     pub fn rows(&self) -> usize {
-        self.ends.len() + self.puts.len() + self.rules.len()
+        self.ends.len() + self.puts.len() + self.rules.len() + self.taken.len()
     }
 }
 
@@ -416,4 +432,49 @@ pub struct TaskRow {
     pub record: Vec<u8>,
     /// The body.
     pub body: Vec<u8>,
+}
+
+/// The oldest rows in the inbox of one shard.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct InboxPage {
+    /// The shard, and its epoch in the snapshot of the rows.
+    pub claim: Claim,
+    /// The rows, in the order of their ids. There is one at least.
+    pub entries: Vec<InboxEntry>,
+    /// Whether more rows may follow.
+    pub more: bool,
+}
+
+/// A row of the inbox. The functions of the schema write only rows that are right, but a row that was made by hand may have anything.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct InboxEntry {
+    /// The id of the row.
+    pub id: i64,
+    /// 1 for a put, 2 for a cancel.
+    pub op: i16,
+    /// The queue.
+    pub queue: String,
+    /// The key.
+    pub key: String,
+    /// When the task is due (ms).
+    pub due_at: Option<i64>,
+    /// The payload; `None` also if it is too long to be read.
+    pub payload: Option<Vec<u8>>,
+    /// The length of the payload, also of one that was not read (bytes).
+    pub payload_bytes: u64,
+    /// The content type of the payload.
+    pub content_type: Option<String>,
+    /// The clock of the database when the row was written (ms).
+    pub put_at: i64,
+}
+
+/// A row of the inbox that no task can be made of.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Refusal {
+    /// The shard and the epoch of the owner.
+    pub claim: Claim,
+    /// The id of the row.
+    pub row: i64,
+    /// The reason, as a part of a sentence.
+    pub why: String,
 }

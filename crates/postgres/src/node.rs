@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tickwheel_engine::Validity;
 
 use crate::clock::DatabaseClock;
-use crate::database::{Holder, Read, Seen};
+use crate::database::{Holder, InboxPage, Read, Seen};
+use crate::inbox::Inbox;
 use crate::lane::{Job, Outcome};
 use crate::mailbox::Mailbox;
 use crate::pulse::Pulse;
@@ -14,7 +15,7 @@ use crate::pulse::Pulse;
 /// Reads the boot-time clock of this machine (ns). The clock goes on while the machine sleeps.
 pub type BootClock = Box<dyn Fn() -> u64 + Send + Sync>;
 
-/// What the stores of this process share: the work for the lanes and readers, the news for each shard, and until when the process may answer.
+/// What the stores of this process share: the work for the lanes and readers, the questions to the inbox, the news for each shard, and until when the process may answer.
 ///
 /// A node has no threads. The threads of [`run`](crate::run) do its work; the simulator does it step by step.
 pub struct Node {
@@ -23,6 +24,7 @@ pub struct Node {
     clock: Mutex<DatabaseClock>,
     lanes: Vec<Mailbox<(u32, Job)>>,
     reads: Mailbox<ReadJob>,
+    inbox: Inbox,
     shards: Mutex<BTreeMap<u32, Arc<News>>>,
     /// The other incarnations that beat, and the troubles of the threads.
     state: Mutex<State>,
@@ -53,6 +55,15 @@ pub enum Event {
     Job(Outcome),
     /// A question was answered; `Err`: it cannot be answered, for this reason.
     Read(u64, Result<Seen, String>),
+    /// Rows of the inbox.
+    Inbox(InboxPage),
+    /// Rows that this owner refused are in the inbox no more.
+    Moved {
+        /// The epoch of the owner.
+        epoch: i64,
+        /// The ids of the rows.
+        rows: Vec<i64>,
+    },
 }
 
 /// The news that the store of one shard has not taken yet.
@@ -96,6 +107,7 @@ impl Node {
             clock: Mutex::new(DatabaseClock::default()),
             lanes: (0..lanes.max(1)).map(|_| Mailbox::default()).collect(),
             reads: Mailbox::default(),
+            inbox: Inbox::default(),
             shards: Mutex::new(BTreeMap::new()),
             state: Mutex::new(State::default()),
         }
@@ -135,6 +147,12 @@ impl Node {
     #[must_use]
     pub fn reads(&self) -> &Mailbox<ReadJob> {
         &self.reads
+    }
+
+    /// Returns the shards that wait for rows of the inbox.
+    #[must_use]
+    pub fn inbox(&self) -> &Inbox {
+        &self.inbox
     }
 
     /// Tells a shard its news.
@@ -219,6 +237,7 @@ impl Node {
     pub fn close(&self) {
         self.lanes.iter().for_each(Mailbox::close);
         self.reads.close();
+        self.inbox.close();
     }
 }
 

@@ -9,6 +9,7 @@ use crate::beats::Beats;
 use crate::database::{Database, NodeEntry};
 use crate::lane::{Lane, Rest};
 use crate::node::{Event, Node};
+use crate::polls::Polls;
 use crate::reader::Reader;
 
 /// The time before a reader tries again to make a session.
@@ -37,7 +38,7 @@ struct Group {
 }
 
 impl Threads {
-    /// Starts the threads: one for the beats, one for each lane, and `readers` for reads. `random_name` makes a random name for an
+    /// Starts the threads: one for the beats, one for the inbox, one for each lane, and `readers` for reads. `random_name` makes a random name for an
     /// incarnation. The first beat is sent before this call returns, so that the process can take shards at once.
     ///
     /// # Errors
@@ -76,6 +77,8 @@ impl Threads {
             }
             beats.leave();
         })?;
+        let (mut polls, of) = (Polls::new(Arc::clone(database), Arc::clone(node)), Arc::clone(node));
+        threads.others.spawn("inbox".to_owned(), move || while of.inbox().wait(polls.turn()) {})?;
         for index in 0..node.lanes() {
             let (database, of) = (Arc::clone(database), Arc::clone(node));
             threads.others.spawn(format!("lane-{index}"), move || run_lane(index, database, &of))?;

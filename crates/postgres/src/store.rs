@@ -9,13 +9,17 @@ use tickwheel_engine::{
     TaskEffect, Timestamp, Validity, Wanted,
 };
 use tickwheel_store::records::{RecordError, RecordReader};
-use tickwheel_store::{HistoryLimits, QueueStore, Table};
+use tickwheel_store::{HistoryLimits, InboxRow, QueueStore, RowEnd, Table};
 
 use crate::batch::encode;
 use crate::counts;
-use crate::database::{BatchRow, Claim, Fold, Holder, Read, Rows, Seen, Snapshot, Take, Taken, TaskRow};
+use crate::database::{
+    BatchRow, Claim, Fold, Holder, InboxPage, Read, Refusal, Rows, Seen, Snapshot, Take, Taken, TaskRow,
+};
+use crate::inbox_row;
 use crate::lane::{Job, Outcome};
 use crate::node::{Event, News, Node, ReadJob};
+use crate::shard_inbox::ShardInbox;
 
 /// Batches are folded once there are this many, or once their ends have this many bytes.
 const FOLD_BATCHES: u64 = 1_000;
@@ -92,6 +96,7 @@ struct Owned {
     /// The number of ends in all folds.
     folded: usize,
     folding: Option<Folding>,
+    inbox: ShardInbox,
 }
 
 #[derive(Debug)]
@@ -217,7 +222,10 @@ impl PostgresStore {
     /// Forgets the state of an ownership that is over, and answers what was asked under it.
     fn forget(&mut self) {
         let fenced: Vec<RequestId> = match std::mem::replace(&mut self.phase, Phase::Unowned) {
-            Phase::Owned(owned) => owned.requests().collect(),
+            Phase::Owned(owned) => {
+                self.node.inbox().end(owned.claim);
+                owned.requests().collect()
+            }
             Phase::Taking { .. } | Phase::Releasing(_) | Phase::Unowned => Vec::new(),
         };
         let questions = std::mem::take(&mut self.reads).into_values();
@@ -233,6 +241,7 @@ impl PostgresStore {
                 self.reads.insert(self.next_read, Question { asked: None, last_no: owned.last_no });
                 self.node.ask(ReadJob { shard, no: self.next_read, read: Read::History });
                 self.holder = None;
+                self.node.inbox().ask(owned.claim, true);
                 let ownership =
                     Ownership { shard: self.shard, epoch: owned.epoch(), last_seq: owned.last_seq };
                 let acquired = Acquired {
@@ -406,6 +415,25 @@ impl PostgresStore {
         }
     }
 
+    /// Asks for the next rows of the inbox, if none are under way.
+    fn ask_for_rows(&mut self) {
+        let Phase::Owned(owned) = &self.phase else { return };
+        if let Some(at_once) = owned.inbox.next_read() {
+            self.node.inbox().ask(owned.claim, at_once);
+        }
+    }
+
+    fn rows_came(&mut self, page: InboxPage) {
+        let Some(owned) = self.owned().filter(|owned| owned.claim == page.claim) else { return };
+        owned.inbox.come(page.entries.into_iter().map(inbox_row::read), page.more);
+        self.ask_for_rows();
+    }
+
+    fn rows_moved(&mut self, epoch: i64, rows: Vec<i64>) {
+        let Some(owned) = self.owned().filter(|owned| owned.claim.epoch == epoch) else { return };
+        rows.into_iter().for_each(|row| owned.inbox.moved(row.cast_unsigned()));
+    }
+
     fn read_ended(&mut self, no: u64, seen: Result<Seen, String>) {
         let Some(Question { asked, last_no }) = self.reads.remove(&no) else { return };
         let Some(owned) = self.owned() else { return };
@@ -529,6 +557,8 @@ impl ShardStore for PostgresStore {
             match event {
                 Event::Job(outcome) => self.job_ended(outcome),
                 Event::Read(no, seen) => self.read_ended(no, seen),
+                Event::Inbox(page) => self.rows_came(page),
+                Event::Moved { epoch, rows } => self.rows_moved(epoch, rows),
             }
         }
         replies.append(&mut self.replies);
@@ -556,6 +586,23 @@ impl QueueStore for PostgresStore {
             }
         });
         held.or_else(|| self.node.trouble()).or_else(|| self.node.silence())
+    }
+
+    fn take_rows(&mut self) -> Vec<InboxRow> {
+        self.owned().map_or_else(Vec::new, |owned| owned.inbox.take())
+    }
+
+    fn row_ended(&mut self, row: u64, end: RowEnd) {
+        let Phase::Owned(owned) = &mut self.phase else { return };
+        match end {
+            RowEnd::Taken => owned.inbox.taken(row),
+            RowEnd::Later => owned.inbox.later(row),
+            RowEnd::Refused { why } => {
+                owned.inbox.refused(row);
+                self.node.inbox().refuse([Refusal { claim: owned.claim, row: row.cast_signed(), why }]);
+            }
+        }
+        self.ask_for_rows();
     }
 }
 
@@ -588,6 +635,7 @@ impl Owned {
             unfolded: Unfolded::default(),
             folded: 0,
             folding: None,
+            inbox: ShardInbox::default(),
         };
         u32::try_from(epoch).map_err(|_| format!("the epoch {epoch} is beyond 2^32"))?;
         for rule in rules {

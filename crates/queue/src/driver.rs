@@ -9,6 +9,7 @@ use tickwheel_store::QueueStore;
 
 use crate::backup::Pin;
 use crate::health::Shared;
+use crate::inbox::InboxCalls;
 use crate::message::{Delivered, Mailbox, Message};
 use crate::shard::Shard;
 use crate::time::Time;
@@ -40,6 +41,7 @@ pub(crate) struct Driver<S> {
     uses: BTreeMap<QueueName, u64>,
     /// When the driver last asked for a shard that was lost; `None` again once the shard serves.
     unowned_since: Option<Instant>,
+    inbox: InboxCalls,
     watch: Watch,
     stopping: bool,
     /// Since when a stop waits for a store that does not get on.
@@ -56,6 +58,7 @@ impl<S: QueueStore> Driver<S> {
         time: Arc<Mutex<Time>>,
         back: Mailbox,
         shared: Arc<Shared>,
+        inbox: InboxCalls,
         watch: Watch,
     ) -> Self {
         Self {
@@ -69,6 +72,7 @@ impl<S: QueueStore> Driver<S> {
             answers: Vec::new(),
             uses: BTreeMap::new(),
             unowned_since: None,
+            inbox,
             watch,
             stopping: false,
             stuck_since: None,
@@ -137,7 +141,7 @@ impl<S: QueueStore> Driver<S> {
             self.shard.turn(now, &mut self.inputs);
             let again = self.shard.take_answers(&mut self.answers);
             self.send_answers();
-            if !again {
+            if !again && !self.take_rows() {
                 break;
             }
         }
@@ -146,6 +150,7 @@ impl<S: QueueStore> Driver<S> {
             (time.clock_status(), time.take_changes())
         };
         self.shared.update(&self.shard, clock);
+        self.shared.count_refused_rows(self.inbox.refused_total());
         self.watch.tell(&mut self.shard, changes, now.mono_ns, Instant::now());
         self.look_after_stop();
         self.look_after_ownership();
@@ -175,6 +180,8 @@ impl<S: QueueStore> Driver<S> {
                 }
                 // If the caller has gone, its `Delivered` is dropped and gives the delivered tasks back.
                 let _ = reply.send(Delivered::new(answer, self.back.clone()));
+            } else {
+                self.inbox.answered(self.shard.store_mut(), call, answer);
             }
         }
     }
@@ -191,18 +198,25 @@ impl<S: QueueStore> Driver<S> {
         self.given_up |= now.duration_since(since) >= STOP_WITHOUT_STORE;
     }
 
+    /// Makes calls of the rows in the inbox of the store. Returns whether there are any, and the next turn has to be at once.
+    fn take_rows(&mut self) -> bool {
+        self.shard.is_serving() && !self.stopping && self.inbox.begin(&mut self.shard, &mut self.inputs)
+    }
+
     /// If the shard was lost: ends all calls, and asks for the shard again. Once the shard serves again: tells the new engine of a stop,
     /// and of the users of the queues.
     fn look_after_ownership(&mut self) {
         if self.is_over() {
             self.replies.clear();
             self.waits.clear();
+            self.inbox.forget();
         } else if self.shard.is_to_be_acquired() {
             let now = Instant::now();
             if self.unowned_since.is_none_or(|since| now >= since + ACQUIRE_AGAIN) {
                 // A caller whose reply channel is dropped learns that the outcome of its call is unknown.
                 self.replies.clear();
                 self.waits.clear();
+                self.inbox.forget();
                 self.unowned_since = Some(now);
                 let time = self.lock_time().now();
                 self.shard.acquire(time);

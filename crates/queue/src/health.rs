@@ -33,6 +33,9 @@ pub struct Health {
     /// A text about what the recovery at the opening left out: a torn tail of the log, or a damaged checkpoint. `None`: everything was in
     /// order.
     pub recovery: Option<Arc<str>>,
+    /// The number of rows in the inbox of the store that were refused since the queue was opened. See
+    /// [`Notice::RowRefused`](crate::Notice::RowRefused).
+    pub rows_refused: u64,
 }
 
 impl Health {
@@ -56,6 +59,7 @@ impl Health {
                 sum.clock_offset_ms
             },
             recovery: joined(sum.recovery, shard.recovery),
+            rows_refused: sum.rows_refused + shard.rows_refused,
             ..sum
         })
     }
@@ -98,6 +102,7 @@ impl Shared {
             clock_steps: 0,
             clock_offset_ms: 0,
             recovery,
+            rows_refused: 0,
         };
         Self { state: Mutex::new(State { id, health, commits: CommitSeconds::default() }) }
     }
@@ -113,6 +118,10 @@ impl Shared {
             state.health.read_only = engine.failure();
         }
         state.commits = *shard.commits();
+    }
+
+    pub(crate) fn count_refused_rows(&self, total: u64) {
+        self.lock().health.rows_refused = total;
     }
 
     pub(crate) fn closed(&self) {

@@ -14,6 +14,7 @@ pub mod cron;
 mod driver;
 mod health;
 mod in_use;
+mod inbox;
 mod message;
 mod notice;
 mod opened;

@@ -47,6 +47,14 @@ pub enum Notice {
     },
     /// The checkpoint that was late is done.
     CheckpointDone,
+    /// No task could be made of a row in the inbox of the store. The store keeps the row with the reason, and a person has to decide about
+    /// it.
+    RowRefused {
+        /// The id of the row.
+        row: u64,
+        /// The reason, as a part of a sentence.
+        why: Arc<str>,
+    },
 }
 
 /// How the believed wall clock changed, or did not change, when the wall clock was set.

@@ -17,6 +17,7 @@ use crate::backup::{Manifest, Source};
 use crate::caller::Caller;
 use crate::driver::Driver;
 use crate::health::Shared;
+use crate::inbox::InboxCalls;
 use crate::message::{Mailbox, Message, Post};
 use crate::opened::Opened;
 use crate::options::{NEAR_BYTES_MIN, OpenError, Options, SLOW_COMMIT_DEFAULT, VirtualStart};
@@ -148,7 +149,8 @@ impl Options {
         let shards = Shards::new(router, handles);
         let mut threads = Vec::with_capacity(groups.len());
         for group in groups {
-            match group.run(&time, || Watch::new(self.listener.clone(), slow_commit)) {
+            let watch = || Watch::new(self.listener.clone(), slow_commit);
+            match group.run(&time, || InboxCalls::new(Arc::clone(&calls), self.listener.clone()), watch) {
                 Ok(thread) => threads.push(thread),
                 Err(error) => {
                     shards.stop();
@@ -234,11 +236,15 @@ impl<S: QueueStore + Send + 'static> Group<S> {
     }
 
     /// Starts the thread.
-    fn run(self, time: &Arc<Mutex<Time>>, watch: impl Fn() -> Watch) -> std::io::Result<JoinHandle<()>> {
-        let drivers =
-            self.shards.into_iter().zip(self.mailboxes).map(|((shard, shared), mailbox)| {
-                Driver::new(shard, Arc::clone(time), mailbox, shared, watch())
-            });
+    fn run(
+        self,
+        time: &Arc<Mutex<Time>>,
+        inbox: impl Fn() -> InboxCalls,
+        watch: impl Fn() -> Watch,
+    ) -> std::io::Result<JoinHandle<()>> {
+        let drivers = self.shards.into_iter().zip(self.mailboxes).map(|((shard, shared), mailbox)| {
+            Driver::new(shard, Arc::clone(time), mailbox, shared, inbox(), watch())
+        });
         let thread = ShardThread::new(drivers.collect(), Arc::clone(time), self.inbox);
         std::thread::Builder::new().name(SHARD_THREAD.to_owned()).spawn(move || thread.run())
     }

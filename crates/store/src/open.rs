@@ -7,6 +7,7 @@ use tickwheel_engine::{ShardStore, Timestamp};
 
 use crate::disk::Disk;
 use crate::disk_store::{DiskStore, PinnedFiles};
+use crate::inbox::{InboxRow, RowEnd};
 use crate::io::Io;
 use crate::memory::MemoryStore;
 use crate::options::AckLevel;
@@ -121,6 +122,17 @@ pub trait QueueStore: ShardStore {
     fn waits_for(&self) -> Option<String> {
         None
     }
+
+    /// Takes out the rows of the store's inbox that have come, in the order of their ids. A row that was taken out does not come again
+    /// before [`row_ended`](Self::row_ended). The queue makes the rows calls of the engine. It calls this method after each turn while the
+    /// shard is served without doubt, so a store with new rows wakes the thread.
+    fn take_rows(&mut self) -> Vec<InboxRow> {
+        Vec::new()
+    }
+
+    /// Learns what became of a row. If the shard is lost, the queue does not call this method for the rows under way: the store forgets
+    /// them with the ownership.
+    fn row_ended(&mut self, _row: u64, _end: RowEnd) {}
 
     /// Returns the store's files, to be pinned for a backup; `None` if the store has no files.
     fn backup(&mut self) -> Option<&mut dyn BackupPin> {

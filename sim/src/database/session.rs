@@ -1,7 +1,8 @@
 //! [`SimSession`]: one session with the database, and the faults on its way.
 
 use tickwheel_postgres::database::{
-    Beat, Claim, Doubt, Failure, Fold, NodeEntry, Read, Resolution, Seen, Session, ShardBatch, Take, Taken,
+    Beat, Claim, Doubt, Failure, Fold, InboxPage, NodeEntry, Read, Refusal, Resolution, Seen, Session,
+    ShardBatch, Take, Taken,
 };
 
 use super::fault::Wrong;
@@ -179,7 +180,7 @@ impl SimSession {
             | Done::Beat(_)
             | Done::Ended(false)
             | Done::Committed(_)
-            | Done::Taken(Taken::Held(_))
+            | Done::Taken(Taken::Held(_) | Taken::Outdated)
             | Done::Released => {}
         }
     }
@@ -254,6 +255,15 @@ impl Session for SimSession {
             state.end_open(|open| open.incarnation == incarnation);
         }
         Ok(has_ended)
+    }
+
+    // The simulated database has no inbox, so there is nothing to take or to refuse.
+    fn inbox(&mut self, _owned: &[Claim], _max: usize) -> Result<Vec<InboxPage>, Failure> {
+        Ok(Vec::new())
+    }
+
+    fn refuse(&mut self, _refusals: &[Refusal]) -> Result<(), Failure> {
+        Ok(())
     }
 
     fn leave(&mut self, incarnation: &str) -> Result<(), Failure> {

@@ -8,7 +8,7 @@ use crate::calls::{
     ImportOutcome, ImportSchedule, ImportTasks, Imported, Lease, LeasePage, Leased, List, ListAllSchedules,
     ListAllTasks, ListJobs, ListLeases, ListQueues, ListSchedules, ListTargets, Nack, NackError, Patch,
     PatchError, Put, PutError, PutSchedule, QueueError, Redrive, RedriveError, ScheduleError, ScheduleView,
-    Stats, Stored, StoredSchedule, TaskPage, TaskView, TokenAnswer, Unavailable,
+    Stats, Stored, StoredSchedule, TakeRow, TakeRowError, TaskPage, TaskView, TokenAnswer, Unavailable,
 };
 use crate::job::{ChangeJob, JobError, JobValue};
 use crate::name::QueueName;
@@ -168,4 +168,6 @@ calls! {
     changes Import(ImportTasks) -> Imported, Unavailable;
     /// Import a schedule from another store.
     changes ImportSchedule(ImportSchedule) -> ImportOutcome, ScheduleError;
+    /// Take a row of the store's inbox: a put or a cancel that a transaction of a user has committed.
+    changes TakeRow(TakeRow) -> (), TakeRowError;
 }

@@ -17,6 +17,7 @@ mod queues;
 mod redrive;
 mod schedules;
 mod stats;
+mod take_row;
 mod task_view;
 mod tokens;
 mod unavailable;
@@ -47,6 +48,7 @@ pub use schedules::{
     ScheduleError, ScheduleView, StoredSchedule,
 };
 pub use stats::{GetStats, GetWheel, Stats};
+pub use take_row::{RowAct, TakeRow, TakeRowError};
 pub use task_view::{State, TaskView};
 pub use tokens::{Ack, Extend, Nack, NackError, NackHow, TokenAnswer, Undeliverable};
 pub use unavailable::Unavailable;

@@ -30,6 +30,7 @@ impl Engine {
             }
             Command::ById(by_id) => return self.identified(now, call, Identified::ById(by_id), false),
             Command::ByKey(by_key) => return self.keyed(now, call, Keyed::ByKey(by_key)),
+            Command::TakeRow(take) => return self.keyed(now, call, Keyed::TakeRow(take)),
             Command::Lease(lease) => return self.tasks(now).delivery().lease(call, lease),
             Command::Ack(ack) => return self.tokens_called(now, call, ack.queue, &ack.tokens, Verb::Ack),
             Command::Nack(nack) => return self.nack(now, call, nack),

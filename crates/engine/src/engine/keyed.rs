@@ -38,6 +38,7 @@ impl Engine {
             Keyed::Patch(patch) => Answer::Patch(tasks.patch(patch, gone)),
             Keyed::Cancel(cancel) => Answer::Cancel(tasks.cancel(&cancel, gone)),
             Keyed::ByKey(by_key) => Answer::ByKey(tasks.by_key(&by_key, gone)),
+            Keyed::TakeRow(take) => Answer::TakeRow(tasks.take_row(take)),
             Keyed::Identified { command, .. } => return self.identified(now, call, command, true),
             Keyed::ImportSchedule { import, .. } => Answer::ImportSchedule(tasks.import_schedule(&import)),
             Keyed::Occurrence { schedule, at, .. } => return tasks.occurrence(&schedule, at),

@@ -109,6 +109,12 @@ impl WriteBatch {
         }
     }
 
+    /// Adds the id of a row of the inbox. Its effect has to be in this batch.
+    pub(super) fn push_taken(&mut self, row: u64) {
+        self.bytes += ROW_BYTES;
+        self.batch.taken.push(row);
+    }
+
     pub(super) fn note_time(&mut self) {
         self.note_time = true;
     }
@@ -128,12 +134,12 @@ impl WriteBatch {
 
     pub(super) fn is_full(&self) -> bool {
         let effects = self.batch.effects.len() + self.batch.rules.len();
-        effects >= self.effects_max || self.bytes >= self.bytes_max
+        effects.max(self.batch.taken.len()) >= self.effects_max || self.bytes >= self.bytes_max
     }
 
     fn is_empty(&self) -> bool {
-        let Batch { effects, before: _, state, rules } = &self.batch;
-        effects.is_empty() && state.is_none() && rules.is_empty() && !self.note_time
+        let Batch { effects, before: _, state, rules, taken } = &self.batch;
+        effects.is_empty() && state.is_none() && rules.is_empty() && taken.is_empty() && !self.note_time
     }
 
     /// Seals the batch, and begins a new one. `seq`: the seq of the last change in the batch. Does nothing if the batch is empty.
@@ -174,6 +180,8 @@ impl WriteBatch {
 
 /// The space that each effect takes in the store beside its texts and its payload (bytes, about).
 const FIXED_BYTES: usize = 192;
+/// The size of the id of a row of the inbox (bytes).
+const ROW_BYTES: u64 = 8;
 
 /// Returns how much an effect adds to the store (bytes, about).
 fn bytes_of(effect: &TaskEffect) -> u64 {

@@ -117,6 +117,11 @@ impl Ledger {
         Ok(())
     }
 
+    /// Takes room for `needed` bytes of growth, also if less room is left.
+    pub(crate) fn take_room_owed(&mut self, needed: u64) {
+        self.batch.grow(needed);
+    }
+
     /// Has the next commit ask the store for its room, even if there is nothing to commit.
     pub(crate) fn ask_for_room(&mut self) {
         self.room.asks = true;

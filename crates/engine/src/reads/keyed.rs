@@ -1,7 +1,7 @@
 //! [`Keyed`]: a command on one key. If memory has no task of the key, the command waits until the store has answered a look-up of the key.
 
 use super::identified::Identified;
-use crate::calls::{Answer, ByKey, Cancel, Command, Get, ImportSchedule, Patch, Put, Unavailable};
+use crate::calls::{Answer, ByKey, Cancel, Command, Get, ImportSchedule, Patch, Put, TakeRow, Unavailable};
 use crate::name::{Key, QueueName};
 use crate::schedule::ScheduleId;
 use crate::time::Timestamp;
@@ -13,6 +13,8 @@ pub(crate) struct NamedPut {
     pub(crate) key: Key,
     /// The id for the task of a put without a key; the key is this id in decimal. `None`: the put has a key.
     pub(crate) id: Option<u64>,
+    /// Whether the task is owed: neither a drain, nor the limit of the backlog, nor a shortage of room refuses the put.
+    pub(crate) is_owed: bool,
 }
 
 /// A command on one key.
@@ -23,6 +25,7 @@ pub(crate) enum Keyed {
     Patch(Patch),
     Cancel(Cancel),
     ByKey(ByKey),
+    TakeRow(TakeRow),
     /// A command that names a dead task by its id and makes it live again. The key of the task has to be looked up first.
     Identified {
         command: Identified,
@@ -50,6 +53,7 @@ impl Keyed {
             Self::Patch(patch) => (patch.queue.clone(), patch.key.clone()),
             Self::Cancel(cancel) => (cancel.queue.clone(), cancel.key.clone()),
             Self::ByKey(by_key) => (by_key.queue.clone(), by_key.key.clone()),
+            Self::TakeRow(take) => (take.queue.clone(), take.key.clone()),
             Self::Identified { place, .. } => place.clone(),
             Self::ImportSchedule { import, key } => (import.queue.clone(), key.clone()),
             Self::Occurrence { schedule, key, .. } => (schedule.0.clone(), key.clone()),
@@ -64,6 +68,7 @@ impl Keyed {
             Self::Patch(patch) => Command::Patch(patch),
             Self::Cancel(cancel) => Command::Cancel(cancel),
             Self::ByKey(by_key) => Command::ByKey(by_key),
+            Self::TakeRow(take) => Command::TakeRow(take),
             Self::Identified { command, .. } => command.into_command(),
             Self::ImportSchedule { import, .. } => Command::ImportSchedule(import),
             Self::Occurrence { .. } => return None,

@@ -6,7 +6,7 @@ use super::admit::{admit_expiry, admit_version};
 use crate::calls::{Answer, Put, PutError, PutMode, Stored, TRACE_BYTES_MAX};
 use crate::input::CallId;
 use crate::ledger::task_bytes;
-use crate::name::Key;
+use crate::name::{Key, QueueName};
 use crate::reads::{Keyed, NamedPut};
 use crate::slot::Slot;
 use crate::task::{Ended, Extra, Task};
@@ -17,7 +17,7 @@ impl Tasks<'_> {
     /// returns whether no look-up is needed, because no owner can have used this decimal form as a key.
     pub(crate) fn name_put(&mut self, put: Put) -> (Keyed, bool) {
         if let Some(key) = put.key.clone() {
-            return (Keyed::Put(NamedPut { put, key, id: None }), false);
+            return (Keyed::Put(NamedPut { put, key, id: None, is_owed: false }), false);
         }
         // A client may use decimal numbers as keys of its own. So the loop takes the first new id whose decimal form is not the key of a
         // live task in memory. If the store has a live task on this key, `put` returns the put, and the put gets another key.
@@ -29,21 +29,18 @@ impl Tasks<'_> {
             }
         };
         let is_free = !self.ledger.ids().may_be_key(id);
-        (Keyed::Put(NamedPut { put, key, id: Some(id) }), is_free)
+        (Keyed::Put(NamedPut { put, key, id: Some(id), is_owed: false }), is_free)
     }
 
     /// Puts a task and answers the call. The caller has looked the key up: the live or dead task of the key is in memory, or there is none.
     /// Returns the put without an answer if the put has to get another key.
     pub(crate) fn put(&mut self, call: CallId, named: NamedPut, gone: Option<&Ended>) -> Option<Put> {
-        let NamedPut { put, key, id } = &named;
+        let NamedPut { put, key, id, is_owed: _ } = &named;
         if let Err(why) = self.ledger.check_changes() {
             self.ledger.answer(call, Answer::Put(Err(why.into())));
             return None;
         }
-        let (live, dead) = match self.residence.kept(&put.queue, key) {
-            Some(slot) if self.residence.get(slot).is_dead() => (None, Some(slot)),
-            live => (live, None),
-        };
+        let (live, dead) = self.live_or_dead(&put.queue, key);
         if id.is_some() && live.is_some() {
             // The look-up found that a client uses this decimal number as a key of its own.
             return Some(named.put);
@@ -57,13 +54,22 @@ impl Tasks<'_> {
         None
     }
 
-    fn decide_put(
+    /// Returns the slots of the live task of a key, or of its dead task.
+    pub(super) fn live_or_dead(&self, queue: &QueueName, key: &Key) -> (Option<Slot>, Option<Slot>) {
+        match self.residence.kept(queue, key) {
+            Some(slot) if self.residence.get(slot).is_dead() => (None, Some(slot)),
+            live => (live, None),
+        }
+    }
+
+    /// Puts a task, or refuses the put. `live`, `dead`: the task of the key.
+    pub(super) fn decide_put(
         &mut self,
         named: NamedPut,
         live: Option<Slot>,
         dead: Option<Slot>,
     ) -> Result<Stored, PutError> {
-        let NamedPut { put, key, id } = named;
+        let NamedPut { put, key, id, is_owed } = named;
         let current = live.map(|slot| self.residence.task(slot).version);
         admit_version(put.if_version, current)?;
         match (put.mode, live) {
@@ -97,10 +103,17 @@ impl Tasks<'_> {
             if !put.may_add {
                 return Err(PutError::WouldAdd);
             }
-            self.dispatch.may_grow(&task.queue)?;
+            if !is_owed {
+                self.dispatch.may_grow(&task.queue)?;
+            }
         }
         let buried = dead.map_or(0, |dead| task_bytes(self.residence.task(dead), false));
-        self.ledger.take_room(task_bytes(&task, false) + buried)?;
+        let growth = task_bytes(&task, false) + buried;
+        if is_owed {
+            self.ledger.take_room_owed(growth);
+        } else {
+            self.ledger.take_room(growth)?;
+        }
         let slot = match live {
             Some(slot) => self.replace(slot, task),
             None => self.add(task, dead),

@@ -9,6 +9,7 @@ mod flow;
 mod forecast;
 mod holders;
 mod imports;
+mod inbox;
 mod jobs;
 mod leases;
 mod listed;

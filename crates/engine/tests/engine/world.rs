@@ -23,6 +23,8 @@ pub(crate) struct World {
     /// Reads of this kind fail.
     pub(crate) fail_reads: Option<fn(&Request) -> bool>,
     pub(crate) stopped: bool,
+    /// The rows of the inbox in each commit that the store got, with the keys of the effects in the same commit.
+    pub(crate) taken: Vec<(Vec<u64>, Vec<String>)>,
     /// The answer to an instant that the engine asks for.
     pub(crate) tell: fn(&InstantWanted) -> InstantFound,
     /// Whether the wall clock ever stepped back.
@@ -90,6 +92,7 @@ impl World {
             fail_commits: false,
             fail_reads: None,
             stopped: false,
+            taken: Vec::new(),
             tell,
             stepped_back: false,
         };
@@ -246,6 +249,15 @@ impl World {
     }
 
     fn submit(&mut self, id: RequestId, request: Request) {
+        if let Request::Commit { batch, .. } = &request
+            && !batch.taken.is_empty()
+        {
+            let keys = batch.effects.iter().map(|effect| match effect {
+                TaskEffect::Stored { task, .. } => task.key.as_str().to_owned(),
+                TaskEffect::Ended(ended) => ended.key.as_str().to_owned(),
+            });
+            self.taken.push((batch.taken.clone(), keys.collect()));
+        }
         self.store.as_mut().expect("there").submit(id, request);
     }
 

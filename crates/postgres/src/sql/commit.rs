@@ -51,6 +51,11 @@ ON CONFLICT (shard, id) DO UPDATE SET
     leased = excluded.leased, record = excluded.record, body = excluded.body
 WHERE task.seq < excluded.seq";
 
+/// A row of the inbox is gone exactly if the batch that has its effect is there.
+const TAKE_ROWS: &str = "\
+DELETE FROM tickwheel.inbox i USING unnest($1::int4[], $2::int8[]) u(shard, id)
+WHERE i.shard = u.shard AND i.id = u.id AND u.shard = ANY ((SELECT current_setting('tickwheel.mine')::int4[])::int4[])";
+
 const REMOVE_RULE: &str = "\
 DELETE FROM tickwheel.rule r USING unnest($1::int4[], $2::int2[], $3::text[], $4::text[]) u(shard, kind, queue, name)
 WHERE r.shard = u.shard AND r.kind = u.kind AND r.queue = u.queue AND r.name = u.name
@@ -73,7 +78,8 @@ pub(super) fn commit(link: &mut Link, batches: &[&ShardBatch]) -> Result<Vec<u32
     pipeline.kept(FENCE, fence(batches));
     let ends = pairs(batches, |batch| &batch.ends);
     let keyless = pairs(batches, |batch| &batch.keyless);
-    for (sql, (shards, ids)) in [(END, ends), (LOSE_KEY, keyless)] {
+    let taken = pairs(batches, |batch| &batch.taken);
+    for (sql, (shards, ids)) in [(END, ends), (LOSE_KEY, keyless), (TAKE_ROWS, taken)] {
         if !ids.is_empty() {
             pipeline.kept(sql, vec![Param::Int4s(shards.into()), Param::Int8s(ids.into())]);
         }

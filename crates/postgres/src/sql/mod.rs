@@ -2,6 +2,7 @@
 
 mod commit;
 mod connect;
+mod inbox;
 mod link;
 mod nodes;
 mod read;

@@ -1,9 +1,10 @@
 //! [`PostgresSession`]: one session with PostgreSQL.
 
 use super::link::Link;
-use super::{commit, nodes, read, shards};
+use super::{commit, inbox, nodes, read, shards};
 use crate::database::{
-    Beat, Claim, Doubt, Failure, Fold, NodeEntry, Read, Resolution, Seen, Session, ShardBatch, Take, Taken,
+    Beat, Claim, Doubt, Failure, Fold, InboxPage, NodeEntry, Read, Refusal, Resolution, Seen, Session,
+    ShardBatch, Take, Taken,
 };
 
 /// One session with PostgreSQL, through one connection.
@@ -57,5 +58,13 @@ impl Session for PostgresSession {
 
     fn read(&mut self, shard: u32, read: &Read) -> Result<Seen, Failure> {
         read::read(&mut self.link, shard, read)
+    }
+
+    fn inbox(&mut self, claims: &[Claim], rows_max: usize) -> Result<Vec<InboxPage>, Failure> {
+        inbox::read(&mut self.link, claims, rows_max)
+    }
+
+    fn refuse(&mut self, refusals: &[Refusal]) -> Result<(), Failure> {
+        inbox::refuse(&mut self.link, refusals)
     }
 }

@@ -45,7 +45,7 @@ pub(crate) enum Op {
 
 /// Appends every record of a commit.
 pub(crate) fn put_batch(out: &mut Vec<u8>, batch: &Batch) {
-    let Batch { effects, before: _, state, rules } = batch;
+    let Batch { effects, before: _, state, rules, taken: _ } = batch;
     for effect in effects {
         match effect {
             TaskEffect::Stored { task, body_known } => put_stored(out, task, !body_known),

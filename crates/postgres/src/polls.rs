@@ -1,0 +1,135 @@
+//! [`Polls`]: reads the inbox for all shards of this process.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::database::{Database, Failure, Refusal, Session};
+use crate::node::{Event, Node};
+
+/// The longest time between two reads.
+const EVERY: Duration = Duration::from_millis(100);
+/// A read brings at most this many rows of a shard.
+const ROWS_MAX: usize = 1_000;
+
+/// Reads the inbox on a session of its own, and moves the rows that were refused.
+///
+/// # The way of a row
+/// - `tickwheel.put` and `tickwheel.cancel` write a row in the transaction of a user. Until it commits, no other transaction sees the row.
+/// - A read brings the oldest rows of each shard that [asks](crate::Inbox) and whose epoch stands in the same snapshot. There is no
+///   cursor: ids commit out of order, so behind a cursor a row would be lost whose transaction commits after that of a later id.
+/// - The shard's store hands the rows to the queue, which makes calls of the engine of them. The batch that has the effect of a row names the
+///   row, and the transaction of the batch deletes it. So a row that is there had no effect, whatever crashed.
+/// - A shard asks again once all of its rows were answered, and an answer comes after its commit. A read that begins then sees no row that
+///   was taken, so no row is handed out twice.
+/// - A row that no task can be made of moves to the refused ones, in a transaction of this session with the epoch as its fence. Its id is
+///   remembered until then, and the rows behind it go on.
+/// - An owner that loses the shard forgets its rows. The next owner reads those that are left.
+#[derive(Debug)]
+pub struct Polls<D: Database> {
+    database: Arc<D>,
+    node: Arc<Node>,
+    /// The session, and the incarnation that it was made for.
+    session: Option<(String, D::Session)>,
+}
+
+impl<D: Database> Polls<D> {
+    /// Returns the reads of a process, without a session.
+    #[must_use]
+    pub fn new(database: Arc<D>, node: Arc<Node>) -> Self {
+        Self { database, node, session: None }
+    }
+
+    /// Moves the rows that were refused, reads once, and tells the shards. Returns the longest time until the next call.
+    pub fn turn(&mut self) -> Duration {
+        let Some(incarnation) = self.node.incarnation() else {
+            self.session = None;
+            return EVERY;
+        };
+        let trouble = self.work(&incarnation).err();
+        self.node.set_trouble("inbox", trouble.as_deref());
+        EVERY
+    }
+
+    /// # Errors
+    /// The reason why a part of the work was not done. The next call does it.
+    fn work(&mut self, incarnation: &str) -> Result<(), String> {
+        let asking = self.node.inbox().asking();
+        let refusals = self.node.inbox().take_refusals();
+        if asking.is_empty() && refusals.is_empty() {
+            return Ok(());
+        }
+        let made = match self.session.take().filter(|(of, _)| of == incarnation) {
+            Some((_, session)) => Ok(session),
+            None => self.database.connect(incarnation),
+        };
+        let mut session = match made {
+            Ok(session) => session,
+            Err(failure) => {
+                self.node.inbox().refuse(refusals);
+                return Err(failure.to_string());
+            }
+        };
+        let not_moved = match self.move_away(&mut session, refusals) {
+            Ok(()) => None,
+            Err(Failure::Gone { why }) => return Err(why),
+            // Rows that cannot be moved do not hold up the others.
+            Err(Failure::Refused { why, .. }) => Some(why),
+        };
+        let pages = session.inbox(&asking, ROWS_MAX);
+        if !matches!(pages, Err(Failure::Gone { .. })) {
+            self.session = Some((incarnation.to_owned(), session));
+        }
+        let pages = pages.map_err(|failure| match failure {
+            Failure::Refused { why, .. } | Failure::Gone { why } => why,
+        })?;
+        for page in pages {
+            // The shard asks again once it has dealt with these rows, so its question ends first.
+            self.node.inbox().end(page.claim);
+            self.node.tell(page.claim.shard, Event::Inbox(page));
+        }
+        not_moved.map_or(Ok(()), Err)
+    }
+
+    /// Moves rows that were refused: together or, if the database refuses that, one by one. Rows that could not be moved wait for the next
+    /// call.
+    ///
+    /// # Errors
+    /// The last failure.
+    fn move_away(&self, session: &mut D::Session, refusals: Vec<Refusal>) -> Result<(), Failure> {
+        if refusals.is_empty() {
+            return Ok(());
+        }
+        match session.refuse(&refusals) {
+            Ok(()) => {
+                self.tell_moved(&refusals);
+                Ok(())
+            }
+            Err(Failure::Refused { again: false, .. }) if refusals.len() > 1 => {
+                let mut outcome = Ok(());
+                for refusal in refusals {
+                    if matches!(outcome, Err(Failure::Gone { .. })) {
+                        self.node.inbox().refuse([refusal]);
+                    } else if let Err(failure) = self.move_away(session, vec![refusal]) {
+                        outcome = Err(failure);
+                    }
+                }
+                outcome
+            }
+            Err(failure) => {
+                self.node.inbox().refuse(refusals);
+                Err(failure)
+            }
+        }
+    }
+
+    fn tell_moved(&self, refusals: &[Refusal]) {
+        let mut by_shard: BTreeMap<_, Vec<i64>> = BTreeMap::new();
+        for Refusal { claim, row, why: _ } in refusals {
+            by_shard.entry((claim.shard, claim.epoch)).or_default().push(*row);
+        }
+        for ((shard, epoch), rows) in by_shard {
+            self.node.tell(shard, Event::Moved { epoch, rows });
+        }
+    }
+}
