@@ -237,6 +237,7 @@ fn a_large_transaction_comes_whole_and_in_order() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "the delay of a delivery is measured")]
 fn a_put_that_is_due_at_once_is_delivered_soon() {
     let Some(server) = kit::shared() else { return };
     let database = server.database();

@@ -1,6 +1,6 @@
 //! Takes a row of the inbox: a put that is owed its task, or a cancel.
 
-use crate::calls::{Cancel, CancelError, Put, RowAct, TakeRow, TakeRowError};
+use crate::calls::{Cancel, CancelError, Cancelled, Put, RowAct, TakeRow, TakeRowError};
 use crate::reads::NamedPut;
 use crate::tasks::Tasks;
 
@@ -22,7 +22,9 @@ impl Tasks<'_> {
                 }
                 RowAct::Cancel => match tasks.cancel(&Cancel::new(&queue, key), None) {
                     Err(CancelError::Unavailable(why)) => return Err(why.into()),
-                    Ok(_) | Err(_) => {}
+                    Ok(Cancelled::Cancelled | Cancelled::Revoked) => {}
+                    Err(CancelError::NotFound | CancelError::Done | CancelError::Leased) => {}
+                    Err(CancelError::VersionMismatch { .. }) => unreachable!("the cancel names no version"),
                 },
             }
             tasks.ledger.note_taken(row);
