@@ -215,6 +215,35 @@ fn a_row_that_cannot_be_taken_is_kept_with_its_reason_and_holds_up_no_other() {
     until("it is counted", || queue.health().rows_refused == 4);
 }
 
+/// A refused row that cannot be moved waits where it is. The others move one by one, and good rows are taken.
+#[test]
+fn a_refused_row_that_cannot_be_moved_holds_up_no_other() {
+    let Some(server) = kit::shared() else { return };
+    let database = server.database();
+    let (options, told) = told();
+    let queue = open_with(options, &database, 1);
+    database.psql(
+        "CREATE FUNCTION public.no() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'not this one'; END $$;
+         CREATE TRIGGER no BEFORE INSERT ON tickwheel.inbox_refused FOR EACH ROW WHEN (new.key = 'stays') EXECUTE FUNCTION public.no();
+         INSERT INTO tickwheel.inbox (shard, op, queue, key, put_at)
+         SELECT 0, 2, 'no spaces', key, 0 FROM unnest('{a,stays,b}'::text[]) key",
+    );
+    until("the others have moved", || rows(&database) == "1");
+    database.psql("SELECT tickwheel.put('q', 'good', now())");
+    assert_eq!(next(&queue, "q"), "good");
+    until("the trouble is told", || {
+        let health = queue.health();
+        health.waits_for.is_some_and(|why| why.contains("not this one"))
+    });
+    database.psql("DROP TRIGGER no ON tickwheel.inbox_refused");
+    until("the last one has moved", || rows(&database) == "0");
+    assert_eq!(
+        database.psql("SELECT string_agg(key, ' ' ORDER BY id) FROM tickwheel.inbox_refused"),
+        "a stays b"
+    );
+    assert_eq!(told.try_iter().count(), 3, "each was told once");
+}
+
 /// The rows of one transaction come in their order, though a read brings only some of them.
 #[test]
 fn a_large_transaction_comes_whole_and_in_order() {
@@ -237,6 +266,7 @@ fn a_large_transaction_comes_whole_and_in_order() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "the delay of a delivery is measured")]
 fn a_put_that_is_due_at_once_is_delivered_soon() {
     let Some(server) = kit::shared() else { return };
     let database = server.database();

@@ -11,7 +11,7 @@ pub struct InboxRow {
     pub asked: Result<TakeRow, String>,
 }
 
-/// What became of a row that the queue took out.
+/// The end of a row that the queue took out.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RowEnd {
     /// The row had its effect, and a commit has deleted it.
