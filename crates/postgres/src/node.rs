@@ -23,7 +23,7 @@ pub struct Node {
     pulse: Mutex<Pulse>,
     clock: Mutex<DatabaseClock>,
     lanes: Vec<Mailbox<(u32, Job)>>,
-    reads: Mailbox<ReadJob>,
+    reads: Vec<Mailbox<ReadJob>>,
     inbox: Inbox,
     shards: Mutex<BTreeMap<u32, Arc<News>>>,
     /// The other incarnations that beat, and the troubles of the threads.
@@ -98,15 +98,16 @@ impl std::fmt::Debug for Node {
 
 impl Node {
     /// Returns a node without an incarnation. `lease_ms`: how long the beat of a process must stand still before another process may take its
-    /// shards (ms). `lanes`: how many sessions commit side by side, at least 1.
+    /// shards (ms). `lanes`: how many sessions commit side by side, and `readers`:
+    /// how many read, at least 1 each.
     #[must_use]
-    pub fn new(lease_ms: u32, lanes: usize, boot_clock: BootClock) -> Self {
+    pub fn new(lease_ms: u32, lanes: usize, readers: usize, boot_clock: BootClock) -> Self {
         Self {
             boot_clock,
             pulse: Mutex::new(Pulse::new(lease_ms)),
             clock: Mutex::new(DatabaseClock::default()),
             lanes: (0..lanes.max(1)).map(|_| Mailbox::default()).collect(),
-            reads: Mailbox::default(),
+            reads: (0..readers.max(1)).map(|_| Mailbox::default()).collect(),
             inbox: Inbox::default(),
             shards: Mutex::new(BTreeMap::new()),
             state: Mutex::new(State::default()),
@@ -126,9 +127,15 @@ impl Node {
         self.lanes[shard as usize % self.lanes.len()].push((shard, job));
     }
 
-    /// Gives a question to the readers.
+    /// Gives a question to a reader. The look-ups of a shard have one reader, so they are answered in their order, and puts of new keys keep
+    /// the order of their calls. The first reader has all other questions, which may take long, unless it is the only one.
     pub fn ask(&self, job: ReadJob) {
-        self.reads.push(job);
+        let finders = self.reads.len() - 1;
+        let index = match &job.read {
+            Read::Find(_) if finders > 0 => 1 + job.shard as usize % finders,
+            _ => 0,
+        };
+        self.reads[index].push(job);
     }
 
     /// Returns the jobs of one lane.
@@ -143,10 +150,16 @@ impl Node {
         self.lanes.len()
     }
 
-    /// Returns the questions for the readers.
+    /// Returns the questions for one reader.
     #[must_use]
-    pub fn reads(&self) -> &Mailbox<ReadJob> {
-        &self.reads
+    pub fn reads(&self, index: usize) -> &Mailbox<ReadJob> {
+        &self.reads[index]
+    }
+
+    /// Returns the number of readers.
+    #[must_use]
+    pub fn readers(&self) -> usize {
+        self.reads.len()
     }
 
     /// Returns the shards that wait for rows of the inbox.
@@ -236,7 +249,7 @@ impl Node {
     /// Ends all work: the threads end once they have no more jobs.
     pub fn close(&self) {
         self.lanes.iter().for_each(Mailbox::close);
-        self.reads.close();
+        self.reads.iter().for_each(Mailbox::close);
         self.inbox.close();
     }
 }

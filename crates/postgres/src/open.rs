@@ -14,8 +14,8 @@ use crate::store::PostgresStore;
 
 /// Connections that commit. The shards are spread over them.
 const LANES: usize = 4;
-/// Connections that read.
-const READERS: usize = 2;
+/// Connections that read: one for pages, counts and the history, and the others for look-ups.
+const READERS: usize = 3;
 
 /// How the process takes part in a data set on PostgreSQL.
 #[derive(Clone, Debug)]
@@ -59,12 +59,12 @@ impl PostgresOptions {
         let Self { url, plan, name, address, version, history } = self;
         let postgres = Postgres::at(&url)?;
         let cluster = postgres.prepare(&plan)?;
-        let node = Arc::new(Node::new(cluster.lease_ms, LANES, Box::new(boot_ns)));
+        let node = Arc::new(Node::new(cluster.lease_ms, LANES, READERS, Box::new(boot_ns)));
         // The first random name also shows that the operating system has random bytes.
         random::<8>()?;
         let entry = NodeEntry { incarnation: String::new(), name, address, version };
         let random_name = || random::<8>().map(|bytes| hex(&bytes)).unwrap_or_default();
-        let threads = Threads::start(&Arc::new(postgres), &node, entry, READERS, random_name);
+        let threads = Threads::start(&Arc::new(postgres), &node, entry, random_name);
         let process = Arc::new(Process { node, cluster, _threads: threads.map_err(SetupError::Start)? });
         let shards =
             (0..process.cluster.shards).filter_map(|number| ShardId::new(number, process.cluster.shards));

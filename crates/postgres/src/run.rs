@@ -38,7 +38,7 @@ struct Group {
 }
 
 impl Threads {
-    /// Starts the threads: one for the beats, one for the inbox, one for each lane, and `readers` for reads. `random_name` makes a random name for an
+    /// Starts the threads: one for the beats, one for the inbox, one for each lane and one for each reader. `random_name` makes a random name for an
     /// incarnation. The first beat is sent before this call returns, so that the process can take shards at once.
     ///
     /// # Errors
@@ -47,7 +47,6 @@ impl Threads {
         database: &Arc<D>,
         node: &Arc<Node>,
         entry: NodeEntry,
-        readers: usize,
         random_name: impl Fn() -> String + Send + 'static,
     ) -> Result<Self, String>
     where
@@ -83,7 +82,7 @@ impl Threads {
             let (database, of) = (Arc::clone(database), Arc::clone(node));
             threads.others.spawn(format!("lane-{index}"), move || run_lane(index, database, &of))?;
         }
-        for index in 0..readers.max(1) {
+        for index in 0..node.readers() {
             let (database, of) = (Arc::clone(database), Arc::clone(node));
             threads.others.spawn(format!("read-{index}"), move || run_reader(database, &of, index))?;
         }
@@ -162,15 +161,15 @@ fn run_lane<D: Database>(index: usize, database: Arc<D>, node: &Node) {
 
 fn run_reader<D: Database>(database: Arc<D>, node: &Arc<Node>, index: usize) {
     let mut reader = Reader::new(database, Arc::clone(node), index);
-    while let Some(job) = node.reads().wait_one() {
+    while let Some(job) = node.reads(index).wait_one() {
         let mut unanswered = reader.answer(job);
         while let Some((job, why)) = unanswered {
-            if node.reads().is_closed() {
+            if node.reads(index).is_closed() {
                 reader.refuse(&job, why);
                 break;
             }
             // The engine waits for the answer. A failure would stop its changes, and a database that restarts is no reason for that.
-            node.reads().wait_for_close(READ_AGAIN);
+            node.reads(index).wait_for_close(READ_AGAIN);
             unanswered = reader.answer(job);
         }
     }

@@ -236,10 +236,6 @@ impl PostgresStore {
     fn taken(&mut self, request: RequestId, incarnation: String, snapshot: Snapshot) {
         match Owned::new(self.shard, incarnation, snapshot, self.history, &mut self.reader) {
             Ok((mut owned, secret, last_wall)) => {
-                let shard = self.shard.number();
-                self.next_read += 1;
-                self.reads.insert(self.next_read, Question { asked: None, last_no: owned.last_no });
-                self.node.ask(ReadJob { shard, no: self.next_read, read: Read::History });
                 self.holder = None;
                 self.node.inbox().ask(owned.claim, true);
                 let ownership =
@@ -256,6 +252,7 @@ impl PostgresStore {
                 let acquired = Acquired { page, ..acquired };
                 owned.paging = Some((request, Paging::First(Box::new(acquired))));
                 self.phase = Phase::Owned(Box::new(owned));
+                self.ask_for_history();
                 self.read_page(ids);
             }
             Err(why) => {
@@ -323,6 +320,16 @@ impl PostgresStore {
         let asked = Some(Asked { request, read: read.clone() });
         self.reads.insert(self.next_read, Question { asked, last_no });
         self.node.ask(ReadJob { shard: self.shard.number(), no: self.next_read, read });
+    }
+
+    /// Asks for the history, if that is not under way.
+    fn ask_for_history(&mut self) {
+        let Some(last_no) = self.owned().map(|owned| owned.last_no) else { return };
+        if self.reads.values().all(|question| question.asked.is_some()) {
+            self.next_read += 1;
+            self.reads.insert(self.next_read, Question { asked: None, last_no });
+            self.node.ask(ReadJob { shard: self.shard.number(), no: self.next_read, read: Read::History });
+        }
     }
 
     /// Reads on behalf of the engine, if this process owns the shard.
@@ -508,7 +515,9 @@ impl PostgresStore {
         let reply = match (&asked.read, rows) {
             (Read::Find(wanted), Rows::Found(rows)) => {
                 if !owned.history_read && rows.contains(&None) && !owned.is_paging(asked.request) {
-                    return owned.unanswered.push((asked, rows));
+                    owned.unanswered.push((asked, rows));
+                    // An earlier question may have failed.
+                    return self.ask_for_history();
                 }
                 owned.found(wanted, rows, &mut self.reader).map(Reply::Found)
             }

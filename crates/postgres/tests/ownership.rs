@@ -42,7 +42,7 @@ fn two(database: &Database<'_>) -> (Process, Process) {
     first.until_more("answered", 10);
     let second = Process::start(&database.url(), "second", Work::Check);
     second.until_more("refused", 10);
-    assert!(second.lines().contains(&"waits `first` has it".to_owned()), "{:?}", second.lines());
+    assert!(second.lines().contains(&"waits `first` has the shard".to_owned()), "{:?}", second.lines());
     assert_eq!(second.count("answered"), 0);
     (first, second)
 }
@@ -86,7 +86,7 @@ fn a_stopped_process_answers_nothing_of_before_and_takes_the_shard_again() {
     first.signal(Signal::CONT);
     // At most the one call that was under way is answered: its answer may have left before the stop.
     let answered = first.count("answered");
-    until("the first process knows", || first.lines().iter().any(|line| line == "waits `second` has it"));
+    until("the first process knows", || first.lines().iter().any(|line| line == "waits `second` has the shard"));
     until("it refuses", || first.count("refused") >= refused + 20);
     assert!(first.count("answered") <= answered + 1, "{:?}", first.lines());
     let second = second.close();

@@ -91,7 +91,7 @@ impl SimNode {
     pub(super) fn start(database: &SimDatabase, place: usize, boot: Boot, run: u64, plan: &Plan) -> Self {
         let database = Arc::new(database.at(place));
         let clock = boot.clone();
-        let node = Arc::new(Node::new(plan.lease_ms, plan.lanes, Box::new(move || clock.now_ns())));
+        let node = Arc::new(Node::new(plan.lease_ms, plan.lanes, 1, Box::new(move || clock.now_ns())));
         let entry = NodeEntry {
             incarnation: String::new(),
             name: format!("n{place}"),
@@ -161,7 +161,7 @@ impl SimNode {
             let has_work = if index <= lanes {
                 !self.node.lane(index - 1).is_empty()
             } else {
-                !self.node.reads().is_empty()
+                !self.node.reads(0).is_empty()
             };
             if has_work {
                 task.wakes_ns = Some(now_ns);
@@ -296,7 +296,7 @@ fn run_lane(index: usize, database: Arc<SimDatabase>, node: &Node) {
 fn run_reader(mut reader: Reader<SimDatabase>, node: &Node) {
     let mut jobs = VecDeque::new();
     loop {
-        jobs.extend(node.reads().take_all());
+        jobs.extend(node.reads(0).take_all());
         let Some(job) = jobs.pop_front() else {
             fibers::wait(None);
             continue;

@@ -38,7 +38,7 @@ impl Pumped {
         faults: Faults,
     ) -> Self {
         let clock = database.clone();
-        let node = Arc::new(Node::new(LEASE_MS, 1, Box::new(move || clock.now_ns())));
+        let node = Arc::new(Node::new(LEASE_MS, 1, 1, Box::new(move || clock.now_ns())));
         let news = node.register(0, Box::new(|| {}));
         let store = PostgresStore::new(ShardId::ONLY, Arc::clone(&node), news)
             .with_history(HistoryLimits::last(history_per_queue))
@@ -97,7 +97,7 @@ impl Pumped {
         let mut outcomes = Vec::new();
         if let Some(incarnation) = self.node.incarnation() {
             let _rest = self.lane.turn(&incarnation, &mut outcomes);
-            self.reads.extend(self.node.reads().take_all());
+            self.reads.extend(self.node.reads(0).take_all());
             if let Some(ReadJob { shard, no, read }) = self.reads.pop_front() {
                 let session = self.reader.take().map_or_else(|| self.database.connect(&incarnation), Ok);
                 let seen = session.ok().and_then(|mut session| {
