@@ -15,6 +15,7 @@ mod lane;
 mod mailbox;
 mod node;
 mod open;
+mod owned;
 mod polls;
 mod pulse;
 mod reader;

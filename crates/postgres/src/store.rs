@@ -1,34 +1,24 @@
 //! [`PostgresStore`]: keeps the tasks of one shard in PostgreSQL.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tickwheel_engine::{
-    Acquired, AcquiredCursor, AcquiredPage, Batch, DueHistogram, DueKey, EngineState, Epoch, Found,
-    Ownership, Page, Population, QueueName, Reply, Request, RequestId, Seq, ShardId, ShardStore, Task,
-    TaskEffect, Timestamp, Validity, Wanted,
+    Acquired, AcquiredCursor, AcquiredPage, Batch, DueHistogram, DueKey, Found, Ownership, Page, Reply,
+    Request, RequestId, Seq, ShardId, ShardStore, Task, Timestamp, Validity, Wanted,
 };
 use tickwheel_store::records::{RecordError, RecordReader};
-use tickwheel_store::{HistoryLimits, InboxRow, QueueStore, RowEnd, Table};
+use tickwheel_store::{HistoryLimits, InboxRow, QueueStore, RowEnd};
 
 use crate::batch::encode;
-use crate::counts;
-use crate::database::{
-    BatchRow, Claim, Fold, Holder, InboxPage, Read, Refusal, Rows, Seen, Snapshot, Take, Taken, TaskRow,
-};
+use crate::database::{Claim, Holder, InboxPage, Read, Refusal, Rows, Seen, Snapshot, Take, Taken, TaskRow};
 use crate::inbox_row;
 use crate::lane::{Job, Outcome};
 use crate::node::{Event, News, Node, ReadJob};
-use crate::shard_inbox::ShardInbox;
+use crate::owned::{Asked, Committing, Owned, Paging};
 
-/// Batches are folded once there are this many, or once their ends have this many bytes.
+/// Batches are folded once there are this many.
 const FOLD_BATCHES: u64 = 1_000;
-const FOLD_BYTES: usize = 8 << 20;
-/// Folds may have twice the ends that are remembered, and this many more. Then a fold with the whole history replaces them.
-const FOLDED_MORE: usize = 10_000;
-/// After a loss, the numbers of changes and the ids go on this much higher for each timeline, so that no number that was seen comes again.
-/// The timelines count, because also an owner on a timeline in between may be lost.
-const AFTER_LOSS: u64 = 1 << 24;
 /// The entries in a page of the `Acquired` reply to a new owner.
 const ACQUIRED_PAGE: usize = 4_096;
 
@@ -68,63 +58,6 @@ enum Phase {
     Releasing(RequestId),
 }
 
-/// The state of a shard that this process owns.
-#[derive(Debug)]
-struct Owned {
-    incarnation: String,
-    claim: Claim,
-    /// The number of all shards.
-    shards: u64,
-    /// The number of the last batch that was answered.
-    last_no: i64,
-    last_seq: Seq,
-    last_wall: Timestamp,
-    committing: Option<Committing>,
-    populations: BTreeMap<QueueName, Population>,
-    leased: BTreeSet<u64>,
-    /// The leased tasks of the page that is being read, with the page and the request.
-    paging: Option<(RequestId, Paging)>,
-    /// The rules, the ends that are remembered and the engine state. No task is in the table.
-    table: Table,
-    /// Whether the ends in all folds were read.
-    history_read: bool,
-    /// Answers to reads whose snapshot has a batch that was not answered yet.
-    early: Vec<(Asked, Seen)>,
-    /// Look-ups that wait for the history.
-    unanswered: Vec<(Asked, Vec<Option<TaskRow>>)>,
-    unfolded: Unfolded,
-    /// The number of ends in all folds.
-    folded: usize,
-    folding: Option<Folding>,
-    inbox: ShardInbox,
-}
-
-#[derive(Debug)]
-struct Committing {
-    request: RequestId,
-    seq: Seq,
-    wall: Timestamp,
-    batch: Batch,
-    counts: Vec<u8>,
-    ended: Vec<u8>,
-}
-
-/// The batches since the last fold.
-#[derive(Debug, Default)]
-struct Unfolded {
-    batches: u64,
-    ended: Vec<u8>,
-    ends: usize,
-}
-
-/// The fold under way.
-#[derive(Debug)]
-struct Folding {
-    unfolded: Unfolded,
-    /// The number of ends in all folds once this fold is there.
-    folded: usize,
-}
-
 /// A question under way.
 #[derive(Debug)]
 struct Question {
@@ -132,19 +65,6 @@ struct Question {
     asked: Option<Asked>,
     /// The number of the last batch that was answered before the question. A snapshot without it shows that batches were lost.
     last_no: i64,
-}
-
-/// A question of the engine.
-#[derive(Clone, Debug)]
-struct Asked {
-    request: RequestId,
-    read: Read,
-}
-
-#[derive(Debug)]
-enum Paging {
-    First(Box<Acquired>),
-    Next(AcquiredPage),
 }
 
 impl PostgresStore {
@@ -612,210 +532,6 @@ impl QueueStore for PostgresStore {
             }
         }
         self.ask_for_rows();
-    }
-}
-
-impl Owned {
-    /// Makes the state of a shard that was taken. Also returns the secret of the shard, and the wall clock of the last batch before the
-    /// taking.
-    fn new(
-        shard: ShardId,
-        incarnation: String,
-        snapshot: Snapshot,
-        history: HistoryLimits,
-        reader: &mut RecordReader,
-    ) -> Result<(Self, [u8; 16], Timestamp), String> {
-        let Snapshot { epoch, secret, fold, batches, rules, leased } = snapshot;
-        let mut owned = Self {
-            incarnation,
-            claim: Claim { shard: shard.number(), epoch },
-            shards: shard.count().into(),
-            last_no: 0,
-            last_seq: Seq::ZERO,
-            last_wall: Timestamp::EPOCH,
-            committing: None,
-            populations: BTreeMap::new(),
-            leased: leased.into_iter().map(i64::cast_unsigned).collect(),
-            paging: None,
-            table: Table::with_history(secret, history),
-            history_read: false,
-            early: Vec::new(),
-            unanswered: Vec::new(),
-            unfolded: Unfolded::default(),
-            folded: 0,
-            folding: None,
-            inbox: ShardInbox::default(),
-        };
-        u32::try_from(epoch).map_err(|_| format!("the epoch {epoch} is beyond 2^32"))?;
-        for rule in rules {
-            owned.table.apply_rule(reader.rule(&rule).map_err(|error| error.to_string())?);
-        }
-        if let Some(fold) = fold {
-            let no = fold.no;
-            owned.apply(fold, reader).map_err(|error| format!("fold {no}: {error}"))?;
-            owned.unfolded = Unfolded::default();
-        }
-        let mut last_wall = owned.last_wall;
-        for batch in batches {
-            // The last batch is that of the taking. Its wall clock is that of the new owner, who wants to know an earlier one.
-            last_wall = owned.last_wall;
-            let no = batch.no;
-            owned.apply(batch, reader).map_err(|error| format!("batch {no}: {error}"))?;
-        }
-        Ok((owned, secret, last_wall))
-    }
-
-    fn apply(&mut self, row: BatchRow, reader: &mut RecordReader) -> Result<(), String> {
-        let BatchRow { no, seq, wall, counters, counts, ended, timelines_passed } = row;
-        self.last_no = no;
-        self.last_seq = self.last_seq.max(Seq(seq.cast_unsigned()));
-        self.last_wall = self.last_wall.max(Timestamp::from_ms(wall).ok_or("the wall clock is negative")?);
-        if let Some(counters) = counters {
-            let state = EngineState::from_bytes(&counters).map_err(|error| error.to_string())?;
-            self.table.join_state(state);
-        }
-        if let Some(timelines) = u64::try_from(timelines_passed).ok().filter(|timelines| *timelines > 0) {
-            let passed = AFTER_LOSS.saturating_mul(timelines);
-            let mut state = self.table.state();
-            state.pass_ids(0, passed.saturating_mul(self.shards));
-            self.table.join_state(state);
-            self.last_seq.0 = self.last_seq.0.saturating_add(passed);
-        }
-        counts::add(&mut self.populations, &counts).map_err(|error| error.to_string())?;
-        self.unfolded.batches += 1;
-        self.unfolded.ends += self.remember(&ended, reader).map_err(|error| error.to_string())?;
-        self.unfolded.ended.extend_from_slice(&ended);
-        Ok(())
-    }
-
-    /// Takes in the records of ends. Returns their number.
-    fn remember(&mut self, ended: &[u8], reader: &mut RecordReader) -> Result<usize, RecordError> {
-        let mut ends = 0;
-        reader.ends(ended, |ended| {
-            ends += 1;
-            self.table.apply(&TaskEffect::Ended(ended));
-        })?;
-        Ok(ends)
-    }
-
-    fn epoch(&self) -> Epoch {
-        // The opening has checked the range.
-        Epoch(u32::try_from(self.claim.epoch).unwrap_or(u32::MAX))
-    }
-
-    fn is_paging(&self, request: RequestId) -> bool {
-        self.paging.as_ref().is_some_and(|(paging, _)| *paging == request)
-    }
-
-    /// Returns the requests under way, except reads that the database has not answered.
-    fn requests(&self) -> impl Iterator<Item = RequestId> {
-        let paging = self.paging.as_ref().map(|(request, _)| *request);
-        let committing = self.committing.as_ref().map(|committing| committing.request);
-        let early = self.early.iter().map(|(asked, _)| asked.request);
-        let unanswered = self.unanswered.iter().map(|(asked, _)| asked.request);
-        let all: BTreeSet<RequestId> =
-            paging.into_iter().chain(committing).chain(early).chain(unanswered).collect();
-        all.into_iter()
-    }
-
-    fn committed(&mut self, committing: Committing, last: i64) {
-        let Committing { request: _, seq, wall, batch, counts, ended } = committing;
-        self.last_no = last;
-        self.last_seq = seq;
-        self.last_wall = self.last_wall.max(wall);
-        // The engine counts its tasks itself, so the numbers cannot be below 0.
-        let counted = counts::add(&mut self.populations, &counts);
-        debug_assert_eq!(counted, Ok(()), "the engine knows the state of each task before a batch");
-        for effect in &batch.effects {
-            if let TaskEffect::Ended(_) = effect {
-                self.unfolded.ends += 1;
-                self.table.apply(effect);
-            }
-        }
-        if let Some(state) = batch.state {
-            self.table.join_state(state);
-        }
-        batch.rules.into_iter().for_each(|rule| self.table.apply_rule(rule));
-        self.table.forget_until(wall);
-        self.unfolded.batches += 1;
-        self.unfolded.ended.extend_from_slice(&ended);
-    }
-
-    /// Returns the fold that is to be made, if there are enough batches for one and no fold is under way.
-    fn next_fold(&mut self, batches: u64) -> Option<Fold> {
-        let enough = self.unfolded.batches >= batches || self.unfolded.ended.len() >= FOLD_BYTES;
-        if !enough || self.folding.is_some() || !self.history_read {
-            return None;
-        }
-        let unfolded = std::mem::take(&mut self.unfolded);
-        let ends = self.folded + unfolded.ends;
-        let replaces_history = ends > 2 * self.table.ended_len() + FOLDED_MORE;
-        let mut ended = unfolded.ended.clone();
-        if replaces_history {
-            ended.clear();
-            for end in self.table.ended_after(None) {
-                tickwheel_store::records::put_ended(&mut ended, end);
-            }
-        }
-        let fold = Fold {
-            claim: self.claim,
-            no: self.last_no,
-            // The encoding of each batch has checked the range.
-            seq: self.last_seq.0.cast_signed(),
-            wall: self.last_wall.as_ms(),
-            counters: self.table.state().to_bytes(),
-            counts: counts::totals(&self.populations),
-            ended,
-            replaces_history,
-        };
-        let folded = if replaces_history { self.table.ended_len() } else { ends };
-        self.folding = Some(Folding { unfolded, folded });
-        Some(fold)
-    }
-
-    fn was_folded(&mut self, done: bool) {
-        let Some(Folding { unfolded, folded }) = self.folding.take() else { return };
-        if done {
-            self.folded = folded;
-        } else {
-            // The batches are still there. They are folded with the later ones.
-            self.unfolded.batches += unfolded.batches;
-            self.unfolded.ends += unfolded.ends;
-            let later = std::mem::replace(&mut self.unfolded.ended, unfolded.ended);
-            self.unfolded.ended.extend_from_slice(&later);
-        }
-    }
-
-    fn found(
-        &self,
-        wanted: &[Wanted],
-        rows: Vec<Option<TaskRow>>,
-        reader: &mut RecordReader,
-    ) -> Result<Vec<Found>, RecordError> {
-        wanted
-            .iter()
-            .zip(rows)
-            .map(|(wanted, row)| match row {
-                Some(row) => Ok(Found::Live(Arc::new(reader.task(&row.record, &row.body)?))),
-                None => Ok(self.table.find(wanted)),
-            })
-            .collect()
-    }
-}
-
-impl Paging {
-    fn page(&mut self) -> &mut AcquiredPage {
-        match self {
-            Self::First(acquired) => &mut acquired.page,
-            Self::Next(page) => page,
-        }
-    }
-
-    fn reply(self) -> Reply {
-        match self {
-            Self::First(acquired) => Reply::Acquired(*acquired),
-            Self::Next(page) => Reply::AcquiredPage(page),
-        }
     }
 }
 

@@ -86,7 +86,9 @@ fn a_stopped_process_answers_nothing_of_before_and_takes_the_shard_again() {
     first.signal(Signal::CONT);
     // At most the one call that was under way is answered: its answer may have left before the stop.
     let answered = first.count("answered");
-    until("the first process knows", || first.lines().iter().any(|line| line == "waits `second` has the shard"));
+    until("the first process knows", || {
+        first.lines().iter().any(|line| line == "waits `second` has the shard")
+    });
     until("it refuses", || first.count("refused") >= refused + 20);
     assert!(first.count("answered") <= answered + 1, "{:?}", first.lines());
     let second = second.close();

@@ -57,6 +57,8 @@ events! {
     DISK_ROOM_AGAIN = "disk_room_again";
     /// The server became read-only.
     READ_ONLY = "read_only";
+    /// No task could be made of a row in the inbox of the database.
+    INBOX_ROW_REFUSED = "inbox_row_refused";
     /// A commit that is under way is slow.
     COMMIT_WAITS = "commit_waits";
     /// A commit was slow.

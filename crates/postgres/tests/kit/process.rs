@@ -101,7 +101,7 @@ impl Drop for Process {
 }
 
 /// A number from the environment, such as the number of rounds.
-#[expect(clippy::disallowed_methods, reason = "a test reads its environment")]
+#[allow(clippy::disallowed_methods, reason = "a test reads its environment")]
 pub(crate) fn number(name: &str, default: u64) -> u64 {
     let text = std::env::var(name).ok();
     text.map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name} is not a number: {text}")))

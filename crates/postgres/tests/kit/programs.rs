@@ -18,7 +18,7 @@ impl Programs {
     /// version first. `None`, with a line on the standard error: PostgreSQL is missing. Panics if it is missing and all programs are
     /// required.
     #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
-    #[expect(clippy::disallowed_methods, reason = "a test reads its environment")]
+    #[allow(clippy::disallowed_methods, reason = "a test reads its environment")]
     pub(crate) fn find() -> Option<Self> {
         let set = std::env::var_os("TICKWHEEL_POSTGRES_BIN").map(PathBuf::from);
         let path = std::env::var_os("PATH").unwrap_or_default();

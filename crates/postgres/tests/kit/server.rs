@@ -343,7 +343,7 @@ fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port()
 }
 
-#[expect(clippy::disallowed_methods, reason = "another process gives no event to wait for")]
+#[allow(clippy::disallowed_methods, reason = "another process gives no event to wait for")]
 fn pause(waited: &mut Duration) {
     std::thread::sleep(PAUSE);
     *waited += PAUSE;

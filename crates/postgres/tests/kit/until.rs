@@ -8,7 +8,7 @@ const PAUSE: Duration = Duration::from_millis(5);
 
 /// Waits until the condition holds, and returns the time that it took. Panics with `what` if it does not hold for long.
 #[track_caller]
-#[expect(clippy::disallowed_methods, reason = "a test measures real time")]
+#[allow(clippy::disallowed_methods, reason = "a test measures real time")]
 pub(crate) fn until(what: &str, mut condition: impl FnMut() -> bool) -> Duration {
     let begun = Instant::now();
     while !condition() {
@@ -19,7 +19,7 @@ pub(crate) fn until(what: &str, mut condition: impl FnMut() -> bool) -> Duration
 }
 
 /// Waits a moment between two looks, or between two calls that were refused.
-#[expect(clippy::disallowed_methods, reason = "another process gives no event to wait for")]
+#[allow(clippy::disallowed_methods, reason = "another process gives no event to wait for")]
 pub(crate) fn pause() {
     std::thread::sleep(PAUSE);
 }

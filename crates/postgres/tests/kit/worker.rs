@@ -36,10 +36,7 @@ impl Work {
     }
 
     /// Does the work that the environment asks for, until the input ends. Without such a wish, nothing is done.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the settings come from the test that started this process"
-    )]
+    #[allow(clippy::disallowed_methods, reason = "the settings come from the test that started this process")]
     pub(crate) fn run() {
         let set = |name: &str| std::env::var(name).expect("the test sets it");
         let Ok(work) = std::env::var(WORK) else { return };
@@ -73,7 +70,7 @@ fn clock_ns() -> i64 {
     time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
-#[expect(clippy::disallowed_methods, reason = "the database of the test has the clock of this machine")]
+#[allow(clippy::disallowed_methods, reason = "the database of the test has the clock of this machine")]
 fn wall_ms() -> u128 {
     SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_millis()
 }

@@ -60,6 +60,7 @@ enum Kind {
     CommitWaits,
     CommitSlow,
     Checkpoint,
+    RowRefused,
     Unknown,
 }
 
@@ -71,6 +72,7 @@ fn kind(notice: &Notice) -> Kind {
         Notice::CommitWaits { .. } => Kind::CommitWaits,
         Notice::CommitSlow { .. } => Kind::CommitSlow,
         Notice::CheckpointLate { .. } | Notice::CheckpointDone => Kind::Checkpoint,
+        Notice::RowRefused { .. } => Kind::RowRefused,
         _ => Kind::Unknown,
     }
 }
@@ -155,6 +157,12 @@ fn write(notice: Notice) {
         Notice::CheckpointDone => {
             tracing::info!(event = events::CHECKPOINT_DONE, "the late checkpoint is complete");
         }
+        Notice::RowRefused { row, why } => tracing::warn!(
+            event = events::INBOX_ROW_REFUSED,
+            row,
+            why = &*why,
+            "no task could be made of a row in the inbox; the row is in the table tickwheel.inbox_refused"
+        ),
         // A notice that a later version of the queue may add is not written yet.
         _ => {}
     }
