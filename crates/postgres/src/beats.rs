@@ -83,14 +83,19 @@ impl<D: Database> Beats<D> {
                 "another process has taken over, because this one did not beat for a lease".to_owned(),
             ));
         };
+        if self.timeline.replace(beat.timeline).is_some_and(|before| before != beat.timeline) {
+            // The database failed over, and may have lost the takings of this process. So each shard is taken anew. Also a beat that stood
+            // still on one timeline, and stands still on another, was perhaps lost in between.
+            self.others.clear();
+            let _unanswered = session.leave(&incarnation);
+            self.node.pulse().end();
+            self.node.wake_all();
+            return Err(Trouble::Later("the database has failed over".to_owned()));
+        }
         self.node.clock().note(wall_ns, arrived_ns);
         self.node.pulse().answered(sent_ns);
         if !was_valid {
             self.node.wake_all();
-        }
-        if self.timeline.replace(beat.timeline) != Some(beat.timeline) {
-            // A beat that stood still on one timeline and stands still on another was perhaps lost in between.
-            self.others.clear();
         }
         self.watch(&mut session, beat.others, arrived_ns)?;
         self.session = Some(session);
@@ -109,6 +114,9 @@ impl<D: Database> Beats<D> {
     }
 
     fn join(&mut self, incarnation: String) -> Result<String, Trouble> {
+        if incarnation.is_empty() {
+            return Err(Trouble::Later("the operating system has no random bytes for a name".to_owned()));
+        }
         self.entry.incarnation.clone_from(&incarnation);
         let mut session = self.database.connect(&incarnation)?;
         session.join(&self.entry)?;

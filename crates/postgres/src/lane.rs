@@ -33,7 +33,12 @@ pub enum Job {
 pub enum Outcome {
     /// The answer to [`Job::Take`].
     Taken(Taken),
-    /// A shard could not be taken, or its batch cannot be committed, for a reason that does not go away by itself.
+    /// A batch cannot be committed, for a reason that does not go away by itself.
+    Uncommitted {
+        /// The reason, as a part of a sentence.
+        why: String,
+    },
+    /// A shard could not be taken or given up, for a reason that does not go away by itself.
     Refused {
         /// The reason, as a part of a sentence.
         why: String,
@@ -192,9 +197,16 @@ impl<D: Database> Lane<D> {
     /// # Errors
     /// The session is gone, or the same work may succeed later. All jobs that have no outcome are still there.
     fn work(&mut self, session: &mut D::Session, outcomes: &mut Vec<(u32, Outcome)>) -> Result<(), Failure> {
-        self.resolve(session, outcomes)?;
-        self.do_other(session, outcomes)?;
-        self.commit(session, outcomes)
+        let mut later = None;
+        // A shard that has to wait holds up no other shard of the lane.
+        for act in [Self::resolve, Self::do_other, Self::commit] {
+            match act(self, session, outcomes) {
+                Ok(()) => {}
+                Err(failure @ Failure::Refused { .. }) => later = later.or(Some(failure)),
+                Err(gone) => return Err(gone),
+            }
+        }
+        later.map_or(Ok(()), Err)
     }
 
     fn resolve(
@@ -203,10 +215,19 @@ impl<D: Database> Lane<D> {
         outcomes: &mut Vec<(u32, Outcome)>,
     ) -> Result<(), Failure> {
         let doubtful = self.commits.iter().filter(|(_, waiting)| waiting.in_doubt).map(|(shard, _)| *shard);
+        let mut later = None;
         for shard in doubtful.collect::<Vec<_>>() {
             let Some(waiting) = self.commits.get_mut(&shard) else { continue };
             let doubt = Doubt { claim: waiting.batch.claim, no: waiting.batch.no };
-            let outcome = match session.resolve(&doubt)? {
+            let resolution = match session.resolve(&doubt) {
+                Ok(resolution) => resolution,
+                Err(failure @ Failure::Refused { .. }) => {
+                    later = later.or(Some(failure));
+                    continue;
+                }
+                Err(gone) => return Err(gone),
+            };
+            let outcome = match resolution {
                 Resolution::Done { last } => Outcome::Committed { last },
                 Resolution::Absent => {
                     waiting.in_doubt = false;
@@ -218,7 +239,7 @@ impl<D: Database> Lane<D> {
             self.commits.remove(&shard);
             outcomes.push((shard, outcome));
         }
-        Ok(())
+        later.map_or(Ok(()), Err)
     }
 
     fn do_other(
@@ -247,7 +268,12 @@ impl<D: Database> Lane<D> {
             // The owner makes a fold again after some more commits.
             Err(Failure::Refused { .. }) if matches!(job, Job::Fold(_)) => Outcome::Folded { done: false },
             Err(Failure::Refused { why, again: false }) => Outcome::Refused { why },
-            Err(failure) => return Err(failure),
+            Err(failure) => {
+                if matches!(failure, Failure::Refused { .. }) {
+                    self.others.rotate_left(1);
+                }
+                return Err(failure);
+            }
         };
         self.others.pop_front();
         outcomes.push((shard, outcome));
@@ -265,10 +291,15 @@ impl<D: Database> Lane<D> {
         }
         match self.commit_together(session, &shards, outcomes) {
             Err(Failure::Refused { .. }) if shards.len() > 1 => {
+                let mut later = None;
                 for shard in shards {
-                    self.commit_alone(session, shard, outcomes)?;
+                    match self.commit_alone(session, shard, outcomes) {
+                        Ok(()) => {}
+                        Err(failure @ Failure::Refused { .. }) => later = later.or(Some(failure)),
+                        Err(gone) => return Err(gone),
+                    }
                 }
-                Ok(())
+                later.map_or(Ok(()), Err)
             }
             Err(Failure::Refused { why, again: false }) => {
                 self.refuse(shards[0], why, outcomes);
@@ -295,7 +326,7 @@ impl<D: Database> Lane<D> {
 
     fn refuse(&mut self, shard: u32, why: String, outcomes: &mut Vec<(u32, Outcome)>) {
         self.commits.remove(&shard);
-        outcomes.push((shard, Outcome::Refused { why }));
+        outcomes.push((shard, Outcome::Uncommitted { why }));
     }
 
     /// Returns the shards whose batches go into the next transaction, in rising order.

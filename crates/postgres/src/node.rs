@@ -127,12 +127,12 @@ impl Node {
         self.lanes[shard as usize % self.lanes.len()].push((shard, job));
     }
 
-    /// Gives a question to a reader. The look-ups of a shard have one reader, so they are answered in their order, and puts of new keys keep
+    /// Gives a question to a reader. The look-ups and the scans for near tasks of a shard have one reader, so they are answered in their order, and puts of new keys keep
     /// the order of their calls. The first reader has all other questions, which may take long, unless it is the only one.
     pub fn ask(&self, job: ReadJob) {
         let finders = self.reads.len() - 1;
         let index = match &job.read {
-            Read::Find(_) if finders > 0 => 1 + job.shard as usize % finders,
+            Read::Find(_) | Read::ScanDue { .. } if finders > 0 => 1 + job.shard as usize % finders,
             _ => 0,
         };
         self.reads[index].push(job);

@@ -218,10 +218,19 @@ impl Owned {
         self.unfolded.ended.extend_from_slice(&ended);
     }
 
+    /// Whether there are enough batches for a fold.
+    fn has_enough(&self, batches: u64) -> bool {
+        self.unfolded.batches >= batches || self.unfolded.ended.len() >= FOLD_BYTES
+    }
+
+    /// Whether a fold is to be made as soon as the history was read.
+    pub(crate) fn waits_for_history(&self, batches: u64) -> bool {
+        self.has_enough(batches) && !self.history_read
+    }
+
     /// Returns the fold that is to be made, if there are enough batches for one and no fold is under way.
     pub(crate) fn next_fold(&mut self, batches: u64) -> Option<Fold> {
-        let enough = self.unfolded.batches >= batches || self.unfolded.ended.len() >= FOLD_BYTES;
-        if !enough || self.folding.is_some() || !self.history_read {
+        if !self.has_enough(batches) || self.folding.is_some() || !self.history_read {
             return None;
         }
         let unfolded = std::mem::take(&mut self.unfolded);

@@ -214,8 +214,8 @@ impl PostgresStore {
             "a commit ends at change {seq}, and {} is committed already",
             owned.last_seq
         );
-        if batch == Batch::default() {
-            // The engine asks for the room only.
+        if batch == Batch::default() && seq == owned.last_seq {
+            // The engine asks for the room only. An empty batch that raises the number notes the time, which has to be durable.
             return self.reply(request, Reply::Done { room: u64::MAX });
         }
         match encode(owned.claim, owned.last_no + 1, seq, wall, &batch) {
@@ -323,14 +323,16 @@ impl PostgresStore {
                 self.answer_early();
                 self.fold();
             }
-            Outcome::Refused { why } => {
+            Outcome::Uncommitted { why } => {
                 if let Some(committing) = owned.committing.take() {
                     self.reply(committing.request, Reply::Failed { why });
                 }
             }
             Outcome::Fenced => self.forget(),
             Outcome::Folded { done } => owned.was_folded(done),
-            Outcome::Taken(_) | Outcome::Released => {}
+            // A taking that was asked for twice has ended the epoch of this ownership.
+            Outcome::Taken(_) => self.forget(),
+            Outcome::Refused { .. } | Outcome::Released => {}
         }
     }
 
@@ -339,6 +341,9 @@ impl PostgresStore {
         let Some(owned) = self.owned() else { return };
         if let Some(fold) = owned.next_fold(batches) {
             self.node.submit(self.shard.number(), Job::Fold(fold));
+        } else if owned.waits_for_history(batches) {
+            // Without the history nothing is folded, and an earlier question may have failed.
+            self.ask_for_history();
         }
     }
 

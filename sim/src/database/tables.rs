@@ -308,7 +308,8 @@ impl ShardRows {
     }
 
     fn fold(&mut self, fold: &Fold) {
-        if self.epoch != fold.claim.epoch {
+        // After a fail-over, the batch of the fold may be lost.
+        if self.epoch != fold.claim.epoch || !self.batches.contains_key(&fold.no) {
             return;
         }
         self.batches.retain(|no, _| *no >= fold.no);

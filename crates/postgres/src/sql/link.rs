@@ -5,16 +5,18 @@ use std::time::{Duration, Instant};
 use crate::database::Failure;
 use crate::wire::{Connection, DbError, Pipeline, Row, RowError, RunError, StepResult};
 
-/// Codes of errors after which the same call may succeed later.
-const AGAIN: [&str; 8] = [
-    "53100", // The disk is full.
-    "53200", // Out of memory.
-    "53400", // A limit of the configuration.
+/// Classes of errors that pass: too few resources, such as a full disk, and errors of the system.
+const RESOURCES: &str = "53";
+const SYSTEM: &str = "58";
+/// Codes of other errors after which the same call may succeed later.
+const AGAIN: [&str; 7] = [
     "55P03", // A lock was not free in time.
     "40P01", // A deadlock.
     "40001", // The transaction cannot be serialised.
     "57014", // An administrator cancelled the statement.
-    "58030", // An error of the disk.
+    "42501", // The role lacks a right, which an administrator may give it back.
+    "0A000", // The plan of a kept statement is stale; the next try makes a new one.
+    "26000", // A kept statement is gone; the next try makes it anew.
 ];
 /// The database refuses changes, because it is a standby or was made read-only. Another host may take them.
 const READ_ONLY: &str = "25006";
@@ -96,10 +98,15 @@ fn failure(error: RunError) -> Failure {
         RunError::Invalid(why) => Failure::Refused { why, again: false },
         RunError::Database { error, .. } if error.code == READ_ONLY => gone(text(&error)),
         RunError::Database { error, .. } => {
-            Failure::Refused { why: text(&error), again: AGAIN.contains(&error.code.as_str()) }
+            Failure::Refused { why: text(&error), again: may_succeed_later(&error.code) }
         }
         lost @ RunError::Lost { .. } => gone(lost.to_string()),
     }
+}
+
+/// Whether the same call may succeed later.
+fn may_succeed_later(code: &str) -> bool {
+    code.starts_with(RESOURCES) || code.starts_with(SYSTEM) || AGAIN.contains(&code)
 }
 
 fn text(error: &DbError) -> String {

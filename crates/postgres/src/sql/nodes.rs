@@ -7,8 +7,8 @@ use crate::database::{Beat, Failure, NodeEntry};
 use crate::wire::{Param, Pipeline};
 
 /// A beat whose answer takes longer than this is of no use.
-const BEAT_LIMIT: Duration = Duration::from_secs(5);
-const END_LIMIT: Duration = Duration::from_secs(10);
+const BEAT_LIMIT: Duration = Duration::from_millis(1_500);
+const END_LIMIT: Duration = Duration::from_secs(2);
 /// The newest kind of record that this program reads.
 const READS: i32 = 1;
 
@@ -22,7 +22,7 @@ DELETE FROM tickwheel.node n WHERE ended AND started_at < now() - interval '1 da
     AND NOT EXISTS (SELECT FROM tickwheel.shard s WHERE s.owner = n.node)";
 
 const JOIN: &str = "\
-INSERT INTO tickwheel.node (node, name, address, version, reads) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING";
+INSERT INTO tickwheel.node (node, name, address, version, reads) VALUES ($1, $2, $3, $4, $5)";
 
 const BEAT: &str = "\
 UPDATE tickwheel.node SET beat = beat + 1 WHERE node = $1 AND NOT ended
@@ -67,6 +67,13 @@ pub(super) fn beat(link: &mut Link, incarnation: &str) -> Result<Beat, Failure> 
     pipeline.kept(OTHERS, vec![Param::Text(incarnation.into())]);
     pipeline.kept(TIMELINE, Vec::new());
     let results = link.run(&pipeline, Some(BEAT_LIMIT))?;
+    // An administrator who cancels the wait for a standby makes the database report success with a warning.
+    let notices = results.iter().flat_map(|result| &result.notices);
+    if let Some(notice) = notices.into_iter().find(|notice| notice.severity == "WARNING") {
+        return Err(Failure::Gone {
+            why: format!("the beat was answered with a warning: {}", notice.message),
+        });
+    }
     let wall_us: Option<i64> = match results[0].rows.first() {
         Some(row) => Some(row.get(0)?),
         None => None,

@@ -46,7 +46,7 @@ FROM tickwheel.shard s CROSS JOIN LATERAL (
     UNION ALL SELECT 0, 0, 0
     ORDER BY no DESC LIMIT 1
 ) l
-WHERE s.shard = $1 AND s.owner = $2 RETURNING no";
+WHERE s.shard = $1 AND s.owner = $2 AND s.epoch = $5 RETURNING no";
 
 const LOCK: &str = "SELECT shard FROM tickwheel.shard WHERE shard = $1 AND epoch = $2 FOR NO KEY UPDATE";
 
@@ -64,22 +64,28 @@ const LAST: &str = "SELECT max(no) FROM tickwheel.batch WHERE shard = $1";
 
 const RELEASE: &str = "UPDATE tickwheel.shard SET owner = NULL WHERE shard = $1 AND epoch = $2";
 
+/// After a fail-over, the batch of the fold may be lost. The fold has what it changed, so the fold is not made then, and nothing is removed.
 const FOLD: &str = "\
 INSERT INTO tickwheel.fold (shard, no, epoch, seq, wall, counters, counts, ended)
-SELECT s.shard, $3, s.epoch, $4, $5, $6, $7, $8 FROM tickwheel.shard s WHERE s.shard = $1 AND s.epoch = $2 ON CONFLICT DO NOTHING";
+SELECT s.shard, $3, s.epoch, $4, $5, $6, $7, $8
+FROM tickwheel.shard s JOIN tickwheel.batch b ON b.shard = s.shard AND b.no = $3
+WHERE s.shard = $1 AND s.epoch = $2 ON CONFLICT DO NOTHING";
 
 const FORGET_BATCHES: &str = "\
 DELETE FROM tickwheel.batch b USING tickwheel.shard s
-WHERE s.shard = $1 AND s.epoch = $2 AND b.shard = s.shard AND b.no < $3";
+WHERE s.shard = $1 AND s.epoch = $2 AND b.shard = s.shard AND b.no < $3
+    AND EXISTS (SELECT FROM tickwheel.fold n WHERE n.shard = $1 AND n.no = $3)";
 
 /// Only the newest fold needs the numbers of tasks.
 const FORGET_COUNTS: &str = "\
 UPDATE tickwheel.fold f SET counts = NULL FROM tickwheel.shard s
-WHERE s.shard = $1 AND s.epoch = $2 AND f.shard = s.shard AND f.no < $3 AND f.counts IS NOT NULL";
+WHERE s.shard = $1 AND s.epoch = $2 AND f.shard = s.shard AND f.no < $3 AND f.counts IS NOT NULL
+    AND EXISTS (SELECT FROM tickwheel.fold n WHERE n.shard = $1 AND n.no = $3)";
 
 const FORGET_FOLDS: &str = "\
 DELETE FROM tickwheel.fold f USING tickwheel.shard s
-WHERE s.shard = $1 AND s.epoch = $2 AND f.shard = s.shard AND f.no < $3";
+WHERE s.shard = $1 AND s.epoch = $2 AND f.shard = s.shard AND f.no < $3
+    AND EXISTS (SELECT FROM tickwheel.fold n WHERE n.shard = $1 AND n.no = $3)";
 
 pub(super) fn take(link: &mut Link, take: &Take) -> Result<Taken, Failure> {
     let shard = Param::Int4(take.shard.cast_signed());
@@ -109,7 +115,10 @@ pub(super) fn take(link: &mut Link, take: &Take) -> Result<Taken, Failure> {
     for sql in [NEWEST_FOLD, BATCHES, RULES, LEASED] {
         pipeline.kept(sql, vec![shard.clone()]);
     }
-    pipeline.kept(BATCH_OF_TAKING, vec![shard, me, Param::Int8(take.wall), Param::Int8(timelines_passed)]);
+    pipeline.kept(
+        BATCH_OF_TAKING,
+        vec![shard, me, Param::Int8(take.wall), Param::Int8(timelines_passed), Param::Int8(epoch + step)],
+    );
     let results = link.commit(&mut pipeline)?;
     let Some(taken) = results[1].rows.first() else {
         // Another process was faster. The next try learns its name.
