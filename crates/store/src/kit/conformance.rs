@@ -46,7 +46,7 @@ pub trait Maker {
 /// # Panics
 /// If a check fails.
 pub fn volatile<S: ShardStore>(make: impl Fn(&Setup) -> S) {
-    let checks: [fn(Owner<S>); 15] = [
+    let checks: [fn(Owner<S>); 16] = [
         a_new_shard_is_empty,
         what_was_put_is_found_by_key_and_id,
         a_newer_record_replaces_and_an_older_one_does_not,
@@ -62,6 +62,7 @@ pub fn volatile<S: ShardStore>(make: impl Fn(&Setup) -> S) {
         the_last_rule_of_a_name_stands,
         written_leases_are_handed_on,
         a_released_shard_takes_no_commit,
+        a_commit_without_effects_notes_the_time,
     ];
     for check in checks {
         check(Owner::acquire(make(&Setup::default())));
@@ -751,6 +752,17 @@ fn a_released_shard_takes_no_commit<S: ShardStore>(mut owner: Owner<S>) {
     let task = TaskEffect::Stored { task, body_known: false };
     let reply = owner.commit(vec![task]);
     assert!(matches!(reply, Reply::Fenced), "a commit after the release was answered {reply:?}");
+}
+
+/// A move of a virtual clock changes no task, and is durable all the same.
+fn a_commit_without_effects_notes_the_time<S: ShardStore>(mut owner: Owner<S>) {
+    owner.put(1, "q", "a", 50);
+    let (ownership, seq) = (owner.acquired.ownership, Seq(owner.next_seq()));
+    let reply = owner.ask(Request::Commit { ownership, seq, wall: at(9_000), batch: Batch::default() });
+    assert!(matches!(reply, Reply::Done { .. }), "a commit without effects was answered {reply:?}");
+    let again = Owner::acquire(owner.into_store());
+    assert_eq!(again.acquired.last_wall, at(9_000));
+    assert_eq!(again.acquired.ownership.last_seq, seq);
 }
 
 fn survives<M: Maker>(maker: &mut M, release: bool) {
