@@ -9,10 +9,13 @@ use crate::io::Io;
 use crate::table::Table;
 use tickwheel_engine::{
     Acquired, Batch, Before, Body, Dead, Death, DueHistogram, DueKey, Ended, EngineState, Epoch, Filter,
-    Found, Grid, Key, LeaseNo, Outcome, Ownership, PRIORITY_DEFAULT, Page, Population, QueueName,
-    QueueRecord, QueueSettings, Reply, Request, RequestId, Retry, Rule, RuleEffect, RuleName, Seq, ShardId,
-    ShardStore, StoredLease, TargetRecord, Task, TaskEffect, Timestamp, Wanted,
+    Found, Grid, Key, LeaseNo, Outcome, Ownership, PRIORITY_DEFAULT, Page, Population, QueueName, Reply,
+    Request, RequestId, Rule, RuleEffect, RuleName, Seq, ShardId, ShardStore, StoredLease, Task, TaskEffect,
+    Timestamp, Wanted,
 };
+
+use super::samples::queue_name;
+pub use super::samples::{sample_job, sample_rule, sample_target};
 
 /// The settings of a store under test.
 #[derive(Clone, Debug)]
@@ -114,10 +117,6 @@ pub fn sample_task(id: u64, seq: u64, queue: &str, key: &str, due_ms: i64) -> Ta
 
 fn at(ms: i64) -> Timestamp {
     Timestamp::from_ms(ms).expect("not negative")
-}
-
-fn queue_name(name: &str) -> QueueName {
-    QueueName::new(name).expect("a queue name")
 }
 
 fn by_key(queue: &str, key: &str) -> Wanted {
@@ -678,29 +677,6 @@ fn the_state_of_the_engine_only_grows<S: ShardStore>(mut owner: Owner<S>) {
     let again = Owner::acquire(owner.into_store());
     assert_eq!(again.acquired.state.parts(), (100, 0b101));
     assert_eq!(again.acquired.last_wall, at(2_000));
-}
-
-/// Returns the effect that sets a rule: at most `max_in_flight` tasks of this queue are leased at a time.
-#[must_use]
-pub fn sample_rule(queue: &str, max_in_flight: u64) -> RuleEffect {
-    let settings = QueueSettings { max_in_flight: Some(max_in_flight), ..QueueSettings::default() };
-    let record = QueueRecord { settings, ..QueueRecord::default() };
-    (RuleName::Queue(queue_name(queue)), Some(Arc::new(Rule::Queue(record))))
-}
-
-/// Returns the effect that sets a rule: this queue has a target with a value of this many bytes.
-#[must_use]
-pub fn sample_target(queue: &str, bytes: usize) -> RuleEffect {
-    let retry = Some(Retry { max_attempts: Some(16), backoff: None });
-    let target = Some(Arc::new(TargetRecord { value: vec![7; bytes].into(), retry }));
-    let record = QueueRecord { target, ..QueueRecord::default() };
-    (RuleName::Queue(queue_name(queue)), Some(Arc::new(Rule::Queue(record))))
-}
-
-/// Returns the effect that sets a rule: the job `id` has this value.
-#[must_use]
-pub fn sample_job(id: u64, value: &[u8]) -> RuleEffect {
-    (RuleName::Job(id), Some(Arc::new(Rule::Job(value.into()))))
 }
 
 /// Returns the rules in these effects, without the effects that remove a rule.
