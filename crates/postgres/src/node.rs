@@ -17,7 +17,7 @@ pub type BootClock = Box<dyn Fn() -> u64 + Send + Sync>;
 
 /// What the stores of this process share: the work for the lanes and readers, the questions to the inbox, the news for each shard, and until when the process may answer.
 ///
-/// A node has no threads. The threads of [`run`](crate::run) do its work; the simulator does it step by step.
+/// A node has no threads. [`Threads`](crate::Threads) do its work; the simulator does it step by step.
 pub struct Node {
     boot_clock: BootClock,
     pulse: Mutex<Pulse>,
