@@ -343,7 +343,7 @@ fn make(link: &mut Link, plan: &Plan) -> Result<(), SetupError> {
 /// A role that only reads and writes may not make the tables.
 fn may_not_make(failure: Failure) -> SetupError {
     match failure {
-        Failure::Refused { why, again: false } => SetupError::NotMade(why),
+        Failure::Refused { why, again: _ } => SetupError::NotMade(why),
         other => other.into(),
     }
 }
