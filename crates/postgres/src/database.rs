@@ -38,7 +38,7 @@ pub enum Failure {
         /// Whether the same call may succeed later, for example once the database has space again.
         again: bool,
     },
-    /// There is no answer, and the session is over. Nobody knows whether a change took effect, and it may still take effect later.
+    /// There is no answer, and the session is over. It is unknown whether a change took effect, and it may still take effect later.
     Gone {
         /// The reason, as a part of a sentence.
         why: String,

@@ -286,11 +286,13 @@ impl<D: Database> Lane<D> {
         outcomes: &mut Vec<(u32, Outcome)>,
     ) -> Result<(), Failure> {
         let shards = self.next_transaction();
-        if shards.is_empty() {
-            return Ok(());
+        match shards[..] {
+            [] => return Ok(()),
+            [shard] => return self.commit_alone(session, shard, outcomes),
+            _ => {}
         }
         match self.commit_together(session, &shards, outcomes) {
-            Err(Failure::Refused { .. }) if shards.len() > 1 => {
+            Err(Failure::Refused { .. }) => {
                 let mut later = None;
                 for shard in shards {
                     match self.commit_alone(session, shard, outcomes) {
@@ -300,10 +302,6 @@ impl<D: Database> Lane<D> {
                     }
                 }
                 later.map_or(Ok(()), Err)
-            }
-            Err(Failure::Refused { why, again: false }) => {
-                self.refuse(shards[0], why, outcomes);
-                Ok(())
             }
             other => other,
         }
@@ -317,16 +315,12 @@ impl<D: Database> Lane<D> {
     ) -> Result<(), Failure> {
         match self.commit_together(session, &[shard], outcomes) {
             Err(Failure::Refused { why, again: false }) => {
-                self.refuse(shard, why, outcomes);
+                self.commits.remove(&shard);
+                outcomes.push((shard, Outcome::Uncommitted { why }));
                 Ok(())
             }
             other => other,
         }
-    }
-
-    fn refuse(&mut self, shard: u32, why: String, outcomes: &mut Vec<(u32, Outcome)>) {
-        self.commits.remove(&shard);
-        outcomes.push((shard, Outcome::Uncommitted { why }));
     }
 
     /// Returns the shards whose batches go into the next transaction, in rising order.

@@ -15,7 +15,7 @@ use crate::pulse::Pulse;
 /// Reads the boot-time clock of this machine (ns). The clock goes on while the machine sleeps.
 pub type BootClock = Box<dyn Fn() -> u64 + Send + Sync>;
 
-/// What the stores of this process share: the work for the lanes and readers, the questions to the inbox, the news for each shard, and until when the process may answer.
+/// The parts that the stores of this process share: the work for the lanes and readers, the questions to the inbox, the news for each shard, and until when the process may answer.
 ///
 /// A node has no threads. [`Threads`](crate::Threads) do its work; the simulator does it step by step.
 pub struct Node {

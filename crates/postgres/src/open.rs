@@ -79,7 +79,7 @@ impl PostgresOptions {
     }
 }
 
-/// What the stores of this process share. Its threads end with the last store.
+/// The parts that the stores of this process share. Its threads end with the last store.
 #[derive(Debug)]
 struct Process {
     node: Arc<Node>,

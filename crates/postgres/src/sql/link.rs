@@ -77,10 +77,20 @@ impl Link {
         if commit.tag != "COMMIT" {
             return Err(gone(format!("the commit was answered with {}", commit.tag)));
         }
-        if let Some(notice) = commit.notices.iter().find(|notice| notice.severity == "WARNING") {
-            return Err(gone(format!("the commit was answered with a warning: {}", notice.message)));
-        }
+        no_warning(&[commit])?;
         Ok(results)
+    }
+}
+
+/// Checks that no answer has a warning.
+///
+/// # Errors
+/// There is a warning, so the outcome is unknown.
+pub(crate) fn no_warning(results: &[StepResult]) -> Result<(), Failure> {
+    let mut notices = results.iter().flat_map(|result| &result.notices);
+    match notices.find(|notice| notice.severity == "WARNING") {
+        Some(notice) => Err(gone(format!("the commit was answered with a warning: {}", notice.message))),
+        None => Ok(()),
     }
 }
 

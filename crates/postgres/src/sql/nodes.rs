@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::link::{Link, row};
+use super::link::{Link, no_warning, row};
 use crate::database::{Beat, Failure, NodeEntry};
 use crate::wire::{Param, Pipeline};
 
@@ -68,12 +68,7 @@ pub(super) fn beat(link: &mut Link, incarnation: &str) -> Result<Beat, Failure> 
     pipeline.kept(TIMELINE, Vec::new());
     let results = link.run(&pipeline, Some(BEAT_LIMIT))?;
     // An administrator who cancels the wait for a standby makes the database report success with a warning.
-    let notices = results.iter().flat_map(|result| &result.notices);
-    if let Some(notice) = notices.into_iter().find(|notice| notice.severity == "WARNING") {
-        return Err(Failure::Gone {
-            why: format!("the beat was answered with a warning: {}", notice.message),
-        });
-    }
+    no_warning(&results)?;
     let wall_us: Option<i64> = match results[0].rows.first() {
         Some(row) => Some(row.get(0)?),
         None => None,

@@ -26,7 +26,7 @@ pub(crate) enum Transaction {
     /// None is open.
     Idle,
     Open,
-    /// It is open, and an error has spoilt it: only `ROLLBACK` is taken.
+    /// A transaction is open, and an error ended its work: the database takes only `ROLLBACK`.
     Failed,
 }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 /// A file of passwords is short; a longer one is another file.
 const BYTES_MAX: u64 = 1 << 20;
 
-/// What a line is looked up by.
+/// The properties of a connection by which a line is looked up.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct Question<'a> {
     /// The name, the address, or the directory of the socket.

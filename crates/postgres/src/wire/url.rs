@@ -4,7 +4,7 @@
 //! postgres://user:password@h1:5432,h2:5433/database?sslmode=verify-full&target_session_attrs=read-write
 //! ```
 //!
-//! What the URL leaves out comes from the [`Environment`], then from the file of passwords. Differences from libpq:
+//! Parts that the URL leaves out come from the [`Environment`], then from the file of passwords. Differences from libpq:
 //! the default of `sslmode` depends on the host, that of `sslrootcert` is `system`, that of the host is `localhost`,
 //! and a setting that is said twice is an error.
 
@@ -578,7 +578,7 @@ mod tests {
         let modes: Vec<_> = url.hosts().iter().map(|host| url.tls_mode(host)).collect();
         use TlsMode::{Disable, VerifyFull};
         assert_eq!(modes, [Disable, Disable, Disable, Disable, VerifyFull, VerifyFull]);
-        // What is said counts, but a Unix socket has no TLS.
+        // The given mode counts, but a Unix socket has no TLS.
         let url = parse("postgres://me@localhost,%2Frun,db1?sslmode=verify-ca&sslrootcert=/r").unwrap();
         let modes: Vec<_> = url.hosts().iter().map(|host| url.tls_mode(host)).collect();
         assert_eq!(modes, [TlsMode::VerifyCa, Disable, TlsMode::VerifyCa]);

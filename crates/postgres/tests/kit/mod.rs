@@ -17,6 +17,8 @@ mod judge;
 mod node;
 mod process;
 mod programs;
+// The faults of the command line draw their numbers in the same way.
+#[path = "../../../cli/tests/faults/random.rs"]
 mod random;
 mod server;
 mod session;

@@ -25,7 +25,7 @@ use super::super::transport::{Transport, now};
 use super::super::url::DatabaseUrl;
 use super::server::{LONG, Server, limit};
 
-/// A proxy that ends each connection after so many bytes.
+/// A proxy that ends each connection after a given number of bytes.
 struct Proxy {
     port: u16,
     /// The bytes that may pass from the server to the client.

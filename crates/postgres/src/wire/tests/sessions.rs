@@ -137,7 +137,7 @@ fn a_certificate_of_the_client_opens_a_session() {
 #[test]
 fn the_next_host_is_tried() {
     let Some(server) = Server::shared() else { return };
-    // A port that nobody listens at, and one that never answers.
+    // A port without a listener, and one that never answers.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let silent_port = silent.local_addr().unwrap().port();
     let gone_port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();

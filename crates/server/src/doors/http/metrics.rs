@@ -269,7 +269,7 @@ metrics! {
         }
         out.each(&counts)
     };
-    /// Rows of the inbox in PostgreSQL of which no task could be made, since the start of the server
+    /// Rows of the inbox in PostgreSQL that could not become tasks, since the start of the server
     ///
     /// The table `tickwheel.inbox_refused` has them, each with its reason. A person has to decide about them
     Counter tickwheel_inbox_rows_refused: |figures, out| out.is(figures.health.rows_refused);
