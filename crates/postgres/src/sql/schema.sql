@@ -146,6 +146,8 @@ WITH (
 
 -- Tasks in the order of time.
 CREATE INDEX task_due ON tickwheel.task (shard, due_at, put_seq);
+-- The dead tasks of a queue in the order of time: few, and a person waits for them while a queue has millions of others.
+CREATE INDEX task_dead ON tickwheel.task (shard, queue, due_at, put_seq) WHERE dead;
 -- The leases that a graceful stop wrote down, which a new owner reads.
 CREATE INDEX task_leased ON tickwheel.task (shard, id) WHERE leased;
 
