@@ -522,6 +522,10 @@ impl QueueStore for PostgresStore {
         held.or_else(|| self.node.trouble()).or_else(|| self.node.silence())
     }
 
+    fn can_stall(&self) -> bool {
+        true
+    }
+
     fn take_rows(&mut self) -> Vec<InboxRow> {
         self.owned().map_or_else(Vec::new, |owned| owned.inbox.take())
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use kit::{Judge, Process, Random, Server, Work, key, name, node, number, put, report, texts, until};
 use rustix::process::Signal;
-use tickwheel_queue::{Get, GetError, Queue, Unavailable};
+use tickwheel_queue::{Get, GetError, Lease, PutError, Queue, Unavailable};
 
 /// A process that the other tests start.
 #[test]
@@ -145,6 +145,68 @@ fn a_database_that_stands_still_holds_the_calls_and_they_go_on() {
     waiting.wait().expect("nothing is lost");
     until_answered(&queue);
     assert_eq!(texts(&queue).len(), 2);
+    queue.close();
+}
+
+/// Returns how long a call waits for the database, and asserts that its caller learns that the outcome is unknown.
+#[expect(clippy::disallowed_methods, reason = "a test measures real time")]
+fn until_left(call: impl FnOnce() -> Result<(), PutError>) -> Duration {
+    let begun = Instant::now();
+    let answer = call();
+    assert!(
+        matches!(answer, Err(PutError::Unavailable(Unavailable::Indeterminate { .. }))),
+        "{answer:?} after {:?}",
+        begun.elapsed()
+    );
+    begun.elapsed()
+}
+
+#[test]
+fn a_call_does_not_wait_for_a_silent_database_without_end() {
+    let Some(server) = Server::start() else { return };
+    let queue = node(&server.url(), "first");
+    queue.put(put("soon", Duration::from_secs(1))).wait().expect("stored");
+    let lease = |wait| queue.lease(Lease::new(&name()).lasting(Duration::from_secs(3_600)), wait);
+    server.signal_all(Signal::STOP);
+    // The task becomes ready while no answer may leave.
+    let leasing = lease(Duration::from_secs(3));
+    let waited = until_left(|| queue.put(put("under-way", Duration::from_secs(3_600))).wait().map(drop));
+    assert!(waited < Duration::from_secs(30), "{waited:?}");
+    let leased = leasing.wait();
+    assert!(matches!(leased, Err(Unavailable::Indeterminate { .. })), "{leased:?}");
+    server.signal_all(Signal::CONT);
+    until_answered(&queue);
+    assert_eq!(texts(&queue).len(), 2, "the commit went on without its caller");
+    // No worker got the task, so it comes again at once and not after an hour.
+    until("the task of the lost answer comes again", || {
+        lease(Duration::ZERO).wait().is_ok_and(|leased| leased.iter().any(|one| one.key.as_str() == "soon"))
+    });
+    queue.close();
+}
+
+#[test]
+fn changes_are_refused_while_a_commit_is_late() {
+    let Some(server) = Server::start() else { return };
+    let queue = node(&server.url(), "first");
+    queue.put(put("before", Duration::ZERO)).wait().expect("stored");
+    let database = server.database_named("postgres");
+    let mut session = database.session("postgres");
+    // Reads wait as well: the look-up of a put waits before there is a commit.
+    session.run("BEGIN; LOCK TABLE tickwheel.task IN ACCESS EXCLUSIVE MODE");
+    until_left(|| queue.put(put("looked-up", Duration::ZERO)).wait().map(drop));
+    session.run("ROLLBACK");
+    until("its look-up is answered", || texts(&queue).len() == 2);
+    // The beats go on, so the process keeps its shard, and only its commits wait.
+    session.run("BEGIN; LOCK TABLE tickwheel.batch IN SHARE MODE");
+    until_left(|| queue.put(put("with-it", Duration::ZERO)).wait().map(drop));
+    let later = || queue.put(put("later", Duration::ZERO)).wait();
+    let refused = later();
+    assert!(matches!(refused, Err(PutError::Unavailable(Unavailable::Late { .. }))), "{refused:?}");
+    assert!(queue.health().ready, "the process has its shard");
+    session.run("ROLLBACK");
+    until("changes are taken again", || later().is_ok());
+    let keys = texts(&queue);
+    assert!(["before", "with-it", "later"].iter().all(|key| keys.contains(*key)), "{keys:?}");
     queue.close();
 }
 

@@ -11,6 +11,7 @@ use crate::backup::Pin;
 use crate::health::Shared;
 use crate::inbox::InboxCalls;
 use crate::message::{Delivered, Mailbox, Message};
+use crate::patience::Patience;
 use crate::shard::Shard;
 use crate::time::Time;
 use crate::watch::Watch;
@@ -31,8 +32,10 @@ pub(crate) struct Driver<S> {
     /// Every answer gets a clone of the shard's mailbox. If the answer reaches no caller, the clone sends the delivered tasks back.
     back: Mailbox,
     shared: Arc<Shared>,
-    /// Calls under way: where their answers go, and for a waiting lease call the instant at which it stops waiting.
-    replies: BTreeMap<CallId, (oneshot::Sender<Delivered>, Option<Instant>)>,
+    /// Calls under way.
+    replies: BTreeMap<CallId, Waiting>,
+    /// Calls whose callers were told that the outcome is unknown. Their answers may still come.
+    left: BTreeSet<CallId>,
     /// The lease calls that wait until an instant, in the order of these instants.
     waits: BTreeSet<(Instant, CallId)>,
     inputs: Vec<Input>,
@@ -43,6 +46,7 @@ pub(crate) struct Driver<S> {
     unowned_since: Option<Instant>,
     inbox: InboxCalls,
     watch: Watch,
+    patience: Patience,
     stopping: bool,
     /// Since when a stop waits for a store that does not get on.
     stuck_since: Option<Instant>,
@@ -50,6 +54,18 @@ pub(crate) struct Driver<S> {
     given_up: bool,
     /// When the next turn has to be, if no message comes before; `None`: at once.
     turn_at: Option<Instant>,
+}
+
+/// A call under way.
+struct Waiting {
+    /// Where the answer goes.
+    reply: oneshot::Sender<Delivered>,
+    /// When the call came.
+    since: Instant,
+    /// Whether the call may change tasks.
+    changes: bool,
+    /// For a waiting lease call: the instant at which it stops waiting.
+    until: Option<Instant>,
 }
 
 impl<S: QueueStore> Driver<S> {
@@ -67,6 +83,7 @@ impl<S: QueueStore> Driver<S> {
             back,
             shared,
             replies: BTreeMap::new(),
+            left: BTreeSet::new(),
             waits: BTreeSet::new(),
             inputs: Vec::new(),
             answers: Vec::new(),
@@ -74,6 +91,7 @@ impl<S: QueueStore> Driver<S> {
             unowned_since: None,
             inbox,
             watch,
+            patience: Patience::default(),
             stopping: false,
             stuck_since: None,
             given_up: false,
@@ -152,6 +170,7 @@ impl<S: QueueStore> Driver<S> {
         self.shared.update(&self.shard, clock);
         self.shared.count_refused_rows(self.inbox.refused_total());
         self.watch.tell(&mut self.shard, changes, now.mono_ns, Instant::now());
+        self.look_after_calls();
         self.look_after_stop();
         self.look_after_ownership();
         self.turn_at = Instant::now().checked_add(self.wait());
@@ -174,16 +193,35 @@ impl<S: QueueStore> Driver<S> {
 
     fn send_answers(&mut self) {
         for (call, answer) in self.answers.drain(..) {
-            if let Some((reply, until)) = self.replies.remove(&call) {
+            if let Some(Waiting { reply, until, .. }) = self.replies.remove(&call) {
                 if let Some(until) = until {
                     self.waits.remove(&(until, call));
                 }
                 // If the caller has gone, its `Delivered` is dropped and gives the delivered tasks back.
                 let _ = reply.send(Delivered::new(answer, self.back.clone()));
+            } else if self.left.remove(&call) {
+                drop(Delivered::new(answer, self.back.clone()));
             } else {
                 self.inbox.answered(self.shard.store_mut(), call, answer);
             }
         }
+    }
+
+    /// Leaves calls that have waited long for a store that does not get on. A caller whose reply channel is dropped learns that the outcome
+    /// of its call is unknown.
+    fn look_after_calls(&mut self) {
+        let now = Instant::now();
+        self.patience.look(&self.shard, now);
+        if !self.patience.looks_at_calls(now) {
+            return;
+        }
+        let patience = |changes| self.patience.of_call(&self.shard, changes, now);
+        let (Some(change), Some(read)) = (patience(true), patience(false)) else { return };
+        let is_over = |waiting: &Waiting| {
+            let limit = if waiting.changes { change } else { read };
+            now.saturating_duration_since(waiting.until.unwrap_or(waiting.since)) >= limit
+        };
+        self.left.extend(self.replies.extract_if(.., |_, waiting| is_over(waiting)).map(|(call, _)| call));
     }
 
     /// Gives a stop up if the store does not get on: another owner may take the shard, and no answer can leave.
@@ -207,16 +245,11 @@ impl<S: QueueStore> Driver<S> {
     /// and of the users of the queues.
     fn look_after_ownership(&mut self) {
         if self.is_over() {
-            self.replies.clear();
-            self.waits.clear();
-            self.inbox.forget();
+            self.forget_calls();
         } else if self.shard.is_to_be_acquired() {
             let now = Instant::now();
             if self.unowned_since.is_none_or(|since| now >= since + ACQUIRE_AGAIN) {
-                // A caller whose reply channel is dropped learns that the outcome of its call is unknown.
-                self.replies.clear();
-                self.waits.clear();
-                self.inbox.forget();
+                self.forget_calls();
                 self.unowned_since = Some(now);
                 let time = self.lock_time().now();
                 self.shard.acquire(time);
@@ -229,6 +262,14 @@ impl<S: QueueStore> Driver<S> {
                 self.inputs.extend(begins);
             }
         }
+    }
+
+    /// Forgets all calls under way. A caller whose reply channel is dropped learns that the outcome of its call is unknown.
+    fn forget_calls(&mut self) {
+        self.replies.clear();
+        self.left.clear();
+        self.waits.clear();
+        self.inbox.forget();
     }
 
     /// Lets the store check its lock, and lets the engine ask for the free bytes, each at its own pace. The store has no clock of its own.
@@ -266,11 +307,18 @@ impl<S: QueueStore> Driver<S> {
                 self.refuse(&command, reply, Unavailable::Unowned);
             }
             Message::Call { call, command, wait, reply } => {
+                if command.needs_store()
+                    && let Some(why) = self.late()
+                {
+                    self.refuse(&command, reply, Unavailable::Late { why: why.into() });
+                    return;
+                }
                 let waits = !wait.is_zero() && matches!(*command, Command::Lease(_));
                 // A wait whose end is beyond the range of the clock has no end.
                 let until = if waits { Instant::now().checked_add(wait) } else { None };
                 self.waits.extend(until.map(|until| (until, call)));
-                self.replies.insert(call, (reply, until));
+                let changes = command.needs_store();
+                self.replies.insert(call, Waiting { reply, since: Instant::now(), changes, until });
                 self.inputs.push(Input::Call { call, command: *command });
             }
             Message::EndWait(call) => self.inputs.push(Input::EndWait { call }),
@@ -290,6 +338,13 @@ impl<S: QueueStore> Driver<S> {
                 self.inputs.push(Input::Stop);
             }
         }
+    }
+
+    /// Returns since when a commit waits and why, if it is late.
+    fn late(&self) -> Option<String> {
+        let waited = self.patience.late(Instant::now())?.as_secs();
+        let why = self.shard.waits_for().map_or_else(String::new, |why| format!(" ({why})"));
+        Some(format!("the store has not confirmed a commit for {waited} s{why}"))
     }
 
     fn refuse(&self, command: &Command, reply: oneshot::Sender<Delivered>, why: Unavailable) {

@@ -20,6 +20,7 @@ mod notice;
 mod opened;
 mod opening;
 mod options;
+mod patience;
 mod pending;
 mod queue;
 mod rounds;

@@ -141,7 +141,9 @@ fn opened<T, E: From<Unavailable>>(
     match answer {
         Some(answer) => open(answer.take()),
         None => Err(E::from(Unavailable::Indeterminate {
-            why: "the queue ended, or another process took it over, before the answer was there".into(),
+            why:
+                "the queue ended, another process took it over, or its store did not confirm the call in time"
+                    .into(),
         })),
     }
 }

@@ -402,6 +402,11 @@ impl<S: ShardStore> Shard<S> {
         }
     }
 
+    /// Returns the request of the commit under way; `None` if no commit is under way.
+    pub(crate) fn committing(&self) -> Option<RequestId> {
+        self.committing.map(|(request, _)| request)
+    }
+
     /// Returns when the commit under way was requested (monotonic ns); `None` if no commit is under way.
     pub(crate) fn committing_since(&self) -> Option<u64> {
         self.committing.map(|(_, since_ns)| since_ns)

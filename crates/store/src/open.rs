@@ -123,6 +123,12 @@ pub trait QueueStore: ShardStore {
         None
     }
 
+    /// Whether a commit can take long although nothing has failed, because it waits for a database. Calls then do not wait as long as the
+    /// commit does.
+    fn can_stall(&self) -> bool {
+        false
+    }
+
     /// Takes out the rows of the store's inbox that have come, in the order of their ids. A row that was taken out does not come again
     /// before [`row_ended`](Self::row_ended). The queue makes the rows calls of the engine. It calls this method after each turn while the
     /// shard is served without doubt, so a store with new rows wakes the thread.

@@ -70,7 +70,8 @@ macro_rules! calls {
             }
 
             /// Whether the command is refused once the store has failed.
-            pub(crate) fn needs_store(&self) -> bool {
+            #[must_use]
+            pub fn needs_store(&self) -> bool {
                 match self {
                     $(Self::$name(_) => calls!(@$kind self),)*
                 }

@@ -12,6 +12,13 @@ pub enum Unavailable {
     /// again.
     #[error("another process owns the queue now; the call had no effect, and it can be made again")]
     Unowned,
+    /// The store has not confirmed a commit for long, although it has not failed: its database does not answer. The call had no effect, and
+    /// the caller can make the call again.
+    #[error("{why}; the call had no effect, and it can be made again")]
+    Late {
+        /// Since when a commit waits, and why.
+        why: Arc<str>,
+    },
     /// The store has failed, and since the failure the engine refuses all changes. The call had no effect.
     #[error("the store is read-only since it failed: {why}; the call had no effect")]
     ReadOnly {

@@ -163,7 +163,7 @@ impl From<queue::Unavailable> for Refusal {
 pub(crate) fn unavailable(why: &queue::Unavailable) -> Problem {
     match why {
         queue::Unavailable::Closed => Problem::stopping(),
-        queue::Unavailable::Unowned => {
+        queue::Unavailable::Unowned | queue::Unavailable::Late { .. } => {
             Problem::new(ProblemKind::Starting, why.to_string()).with_hint("try again").with_retry_after_s(1)
         }
         queue::Unavailable::ReadOnly { why } => Problem::read_only(why),

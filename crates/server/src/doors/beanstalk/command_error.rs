@@ -96,7 +96,9 @@ impl From<Unavailable> for CommandError {
             Unavailable::Closed => Self::End(End::Stop),
             Unavailable::Full { .. } | Unavailable::ReadOnly { .. } => Self::Answer(Reply::OutOfMemory),
             // The protocol has no word for these: the command had no effect and can be sent again; or it may have had its effect.
-            Unavailable::Unowned | Unavailable::Indeterminate { .. } => Self::Answer(Reply::InternalError),
+            Unavailable::Unowned | Unavailable::Late { .. } | Unavailable::Indeterminate { .. } => {
+                Self::Answer(Reply::InternalError)
+            }
         }
     }
 }
