@@ -3,9 +3,11 @@
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
+use tickwheel_postgres::ClusterClock;
 use tickwheel_server::Store;
 
 use crate::bulk::over;
+use crate::databases;
 use crate::searching::keys;
 use crate::served::{Served, on_any_port};
 
@@ -221,7 +223,7 @@ fn above_ten_thousand_a_job_redrives_and_goes_on_after_a_restart() {
 
 /// Makes the directory look as if the server was killed at the beginning of the job, and the job redrove tasks.
 fn as_if_killed(directory: &std::path::Path, job: &Value) {
-    let queue = tickwheel_queue::Queue::options().virtual_clock().open(directory).expect("opened");
+    let queue = databases::opened(directory, ClusterClock::Virtual);
     let id = job["id"].as_u64().expect("a number");
     let (_, value) =
         queue.jobs().wait().expect("read").into_iter().find(|(of, _)| *of == id).expect("it is kept");

@@ -3,9 +3,11 @@
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
+use tickwheel_postgres::ClusterClock;
 use tickwheel_server::{Config, Store, Tokens};
 
 use crate::bulk::over;
+use crate::databases;
 use crate::served::{Served, on_any_port, virtual_memory};
 
 const MOVE: &str = "/v1/queues/q/move";
@@ -181,7 +183,7 @@ fn a_job_moves_each_task_once_though_it_meets_moved_tasks() {
 /// Makes the directory look as if the server was killed after it had moved tasks and before it stored that. The job's
 /// record says that nothing is done yet.
 fn as_if_not_kept(directory: &std::path::Path, job: &Value) {
-    let queue = tickwheel_queue::Queue::open(directory).expect("opened");
+    let queue = databases::opened(directory, ClusterClock::Real);
     let id = job["id"].as_u64().expect("a number");
     let (_, value) =
         queue.jobs().wait().expect("read").into_iter().find(|(of, _)| *of == id).expect("it is kept");

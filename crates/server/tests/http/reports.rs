@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::backups::with_place_and;
+use crate::databases::{durability, is_left_out};
 use crate::metrics::{closed_broker, try_closed_broker};
 use crate::served::Served;
 
@@ -11,7 +12,7 @@ fn a_ready_server_says_so_and_tells_its_durability() {
     let served = Served::memory();
     assert_eq!(served.expect(200, "GET", "/healthz", ""), json!({"status": "ok"}));
     let ready = served.expect(200, "GET", "/readyz", "");
-    assert_eq!((&ready["ready"], &ready["durability"]), (&json!(true), &json!("memory")));
+    assert_eq!((&ready["ready"], &ready["durability"]), (&json!(true), &json!(durability())));
     assert_eq!((&ready["virtual_clock"], &ready["read_only"]), (&json!(true), &Value::Null));
     assert_eq!(ready["why"], Value::Null);
     let reply = served.call("GET", "/readyz", "");
@@ -139,7 +140,7 @@ fn metrics_follow_what_happened() {
         "tickwheel_refused_total{problem=\"bad-request\"} 2",
         "tickwheel_refused_total{problem=\"busy\"} 0",
         "tickwheel_read_only 0",
-        "tickwheel_mode{durability=\"memory\",clock=\"virtual\"} 1",
+        &format!("tickwheel_mode{{durability=\"{}\",clock=\"virtual\"}} 1", durability()),
         "# TYPE tickwheel_commit_seconds histogram",
         "# EOF",
     ] {
@@ -151,6 +152,9 @@ fn metrics_follow_what_happened() {
 /// `docs/reference/metrics.md` names each metric of the page with its kind and its labels, and no other metric.
 #[test]
 fn the_metrics_are_the_described_ones() {
+    if is_left_out("the figures of backups are of a directory") {
+        return;
+    }
     let (_place, served) = with_place_and(closed_broker());
     try_closed_broker(&served);
     served.expect(201, "PUT", "/v1/queues/q/tasks/a", "{}");

@@ -6,6 +6,7 @@ use serde_json::json;
 use tickwheel_queue::{QueueName, Router};
 use tickwheel_server::{Config, StartError, Store};
 
+use crate::databases::is_left_out;
 use crate::served::{Served, on_any_port, until};
 
 const SHARDS: u32 = 3;
@@ -26,6 +27,9 @@ fn queue_of(shard: u32) -> String {
 
 #[test]
 fn a_directory_keeps_its_number_of_shards() {
+    if is_left_out("it is about a directory") {
+        return;
+    }
     let folder = tempfile::tempdir().expect("a folder");
     let data = folder.path().join("data");
     let served = of(&data, Some(SHARDS)).expect("started");
@@ -42,6 +46,9 @@ fn a_directory_keeps_its_number_of_shards() {
 
 #[test]
 fn a_shard_that_fails_is_named_and_the_others_go_on() {
+    if is_left_out("a file of one shard is damaged") {
+        return;
+    }
     let folder = tempfile::tempdir().expect("a folder");
     let served = of(folder.path(), Some(SHARDS)).expect("started");
     let [first, failing, last] = [0, 1, 2].map(queue_of);

@@ -2,6 +2,7 @@
 
 use tickwheel_server::{Config, StartError, Store};
 
+use crate::databases::is_left_out;
 use crate::served::{Served, on_any_port, virtual_memory};
 
 #[test]
@@ -30,6 +31,9 @@ fn a_port_that_is_taken_is_named() {
 
 #[test]
 fn a_directory_has_one_server_at_a_time() {
+    if is_left_out("it is about a directory") {
+        return;
+    }
     let directory = tempfile::tempdir().expect("a directory");
     let store = Store::Dir(directory.path().join("data"));
     let first = Served::start(on_any_port(store.clone())).expect("started");
@@ -47,6 +51,9 @@ fn a_directory_has_one_server_at_a_time() {
 
 #[test]
 fn a_directory_keeps_its_kind_of_clock() {
+    if is_left_out("it is about a directory") {
+        return;
+    }
     let directory = tempfile::tempdir().expect("a directory");
     let store = Store::Dir(directory.path().join("data"));
     let test = Config { virtual_clock: true, ..on_any_port(store.clone()) };

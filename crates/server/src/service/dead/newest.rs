@@ -25,6 +25,8 @@ const PAGES_MAX: usize = 500;
 const TIME_MAX: Duration = Duration::from_secs(2);
 /// The first guess: the newest tasks died within this time.
 const FIRST_GUESS_MS: i64 = 1_000;
+/// The largest factor by which a guess is made longer.
+const GROWTH_MAX: i64 = 16;
 /// No task that is removed after a time is removed as late as this (ms from now). Behind it are those that workers
 /// buried, which are never removed.
 const REMOVED_MS_MAX: i64 = 100 * 366 * 86_400_000;
@@ -105,7 +107,8 @@ impl<'a> Search<'a> {
         let begins_ms = reached.map_or(0, |reached| reached.due_at.as_ms());
         let end_ms = self.queue.now().as_ms().saturating_add(self.kept_ms);
         let shard = self.queue.shard_of(&self.list.queue).number();
-        let mut best = VecDeque::new();
+        let mut best: VecDeque<Corpse> = VecDeque::new();
+        let mut factor = GROWTH_MAX;
         // The longest guess that was good, and the shortest that had too many tasks.
         let (mut good_ms, mut bad_ms) = (0, None);
         let mut guess_ms = FIRST_GUESS_MS;
@@ -127,12 +130,17 @@ impl<'a> Search<'a> {
                     true if read.count >= WINDOW => {
                         return Ok(Newest { corpses: read.last.into(), window: DeadWindow::Newest });
                     }
-                    true => (good_ms, best) = (guess_ms, read.last),
+                    true => {
+                        // A longer guess that finds no more is in a gap, which may be long.
+                        let is_gap = read.last.len() == best.len();
+                        factor = if is_gap { GROWTH_MAX } else { growth(read.last.len()) };
+                        (good_ms, best) = (guess_ms, read.last);
+                    }
                     false => bad_ms = Some(guess_ms),
                 }
             }
             guess_ms = match bad_ms {
-                None => good_ms.saturating_mul(growth(best.len())),
+                None => good_ms.saturating_mul(factor),
                 Some(bad_ms) if bad_ms - good_ms > 1 => good_ms + (bad_ms - good_ms) / 2,
                 Some(_) => break,
             };
@@ -186,8 +194,6 @@ impl<'a> Search<'a> {
 
 /// The factor by which a guess with this number of tasks is made longer.
 fn growth(found: usize) -> i64 {
-    match WINDOW.checked_div(found) {
-        Some(factor) => i64::try_from(factor).unwrap_or(i64::MAX).clamp(2, 16),
-        None => 8,
-    }
+    let factor = WINDOW.checked_div(found).and_then(|factor| i64::try_from(factor).ok());
+    factor.unwrap_or(GROWTH_MAX).clamp(2, GROWTH_MAX)
 }
