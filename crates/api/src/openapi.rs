@@ -213,6 +213,6 @@ mod tests {
             .collect();
         let unmet: Vec<_> =
             ProblemKind::ALL.into_iter().filter(|kind| !met.contains(kind.type_uri())).collect();
-        assert_eq!(unmet, [ProblemKind::BadMethod, ProblemKind::Starting]);
+        assert_eq!(unmet, [ProblemKind::BadMethod]);
     }
 }

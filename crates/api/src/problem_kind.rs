@@ -168,7 +168,7 @@ problem_kinds! {
         "The program was built without this kind of target. The call had no effect."
         "Use a program with the feature that `detail` names, or another kind of target."
     Starting = 503 "starting" "the server is not ready yet":
-        "The server is still reading its tasks. The call had no effect."
+        "The server is still reading its tasks, another server has them, or its database has not confirmed a commit for long. The call had no effect."
         "Try again after `Retry-After` seconds."
     Stopping = 503 "stopping" "the server is stopping":
         "The server is stopping and takes no more calls. The call had no effect."
@@ -180,8 +180,8 @@ problem_kinds! {
         "The store failed, and the server changes nothing more until it is started again. The call had no effect."
         "`tickwheel doctor --deep` says what is wrong. Repair the disk, and start the server again."
     Indeterminate = 503 "indeterminate" "the outcome is unknown":
-        "The store failed or the server stopped while the call was under way. The call may have taken effect or not."
-        "After a restart look at the task, or send the same call again: a key never has more than one live task."
+        "The store failed, its database did not answer in time, or the server stopped while the call was under way. The call may have taken effect or not."
+        "Once the server answers again, look at the task, or send the same call again: a key never has more than one live task."
     StorageFull = 507 "storage-full" "the disk is full":
         "The disk is full. The call had no effect; acks and cancels are still taken."
         "Free space on the disk, or ack and cancel tasks."

@@ -14,6 +14,9 @@ pub struct Health {
     /// Whether the queue answers calls: the first scan for near tasks has ended, the shard is owned without doubt, and the queue has not
     /// closed.
     pub ready: bool,
+    /// How often this process has acquired a shard since the queue was opened. If the number has grown, another process may have changed the
+    /// data in between, or the store may have lost changes. In the health of several shards, this is the sum.
+    pub acquired: u64,
     /// Why the queue does not answer, although nothing has failed: another process has the shard, or the database does not answer. `None`:
     /// nothing is in the way. Only a store that shares its data can wait.
     pub waits_for: Option<Arc<str>>,
@@ -44,6 +47,7 @@ impl Health {
         let first = shards.next().expect("a queue has a shard");
         shards.fold(first, |sum, shard| Self {
             ready: sum.ready && shard.ready,
+            acquired: sum.acquired + shard.acquired,
             // Shards that wait mostly wait for the same.
             waits_for: if sum.waits_for == shard.waits_for {
                 sum.waits_for
@@ -94,6 +98,7 @@ impl Shared {
     ) -> Self {
         let health = Health {
             ready: false,
+            acquired: 0,
             waits_for: None,
             read_only: None,
             short_of_room: None,
@@ -110,6 +115,7 @@ impl Shared {
     pub(crate) fn update<S: QueueStore>(&self, shard: &Shard<S>, (clock_steps, clock_offset_ms): (u64, i64)) {
         let mut state = self.lock();
         state.health.ready = shard.is_loaded() && !shard.is_in_doubt();
+        state.health.acquired = shard.acquired();
         state.health.waits_for = shard.waits_for();
         state.health.short_of_room = shard.engine().and_then(|engine| engine.shortage());
         state.health.clock_steps = clock_steps;

@@ -40,6 +40,8 @@ pub struct Shard<S> {
     earlier: RequestId,
     /// The number of the last request to the store.
     last: RequestId,
+    /// How often the store has handed the shard over.
+    acquired: u64,
     /// Whether it was unknown at the last `take_answers` if this process still owns the shard.
     in_doubt: bool,
     replies: Vec<(RequestId, Reply)>,
@@ -85,6 +87,7 @@ impl<S: ShardStore> Shard<S> {
             own: None,
             earlier: RequestId(0),
             last: RequestId(0),
+            acquired: 0,
             in_doubt: false,
             replies: Vec::new(),
             committing: None,
@@ -275,6 +278,7 @@ impl<S: ShardStore> Shard<S> {
         let phase = core::mem::replace(&mut self.phase, Phase::Acquiring);
         self.phase = match (phase, reply) {
             (Phase::Acquiring, Reply::Acquired(mut acquired)) => {
+                self.acquired += 1;
                 let next = acquired.page.next.take();
                 let engine = Engine::new(self.config.clone(), acquired, now);
                 self.restored(Box::new(engine), next)
@@ -327,6 +331,11 @@ impl<S: ShardStore> Shard<S> {
     #[must_use]
     pub fn is_unowned(&self) -> bool {
         matches!(self.phase, Phase::Unowned)
+    }
+
+    /// Returns how often the store has handed the shard over.
+    pub(crate) fn acquired(&self) -> u64 {
+        self.acquired
     }
 
     /// Whether the engine runs and its first scan for near tasks has ended.

@@ -25,6 +25,7 @@ use crate::listen::tls::Tls;
 use crate::service::app::App;
 use crate::service::backups::{BackupDir, Backups, IN_DATABASE, IN_MEMORY, NO_DIR, StopBackups};
 use crate::service::drain::Drain;
+use crate::service::jobs::Jobs;
 use crate::service::lifecycle;
 use crate::service::supervisor::Supervisor;
 use crate::start_error::StartError;
@@ -179,9 +180,8 @@ impl Server {
             ..app
         };
         let app = Arc::new(app);
-        if let Err(problem) = app.jobs.resume().await {
-            tracing::warn!(event = events::JOBS_STAND_STILL, %problem, "failed to resume jobs from before the restart; they continue after the next start");
-        }
+        // Jobs go on before a door opens. If they cannot be read yet, the background tries again.
+        let _later = app.jobs.look().await;
         let kept = config.limits.connections_kept;
         let connections = Arc::default();
         let shared = Shared {
@@ -301,6 +301,7 @@ impl Server {
         let (app, mut tasks) = (&self.app, JoinSet::new());
         let supervisor = &app.supervisor;
         keep(&mut tasks, supervisor, "notices", self.notices.clone(), Notices::write);
+        keep(&mut tasks, supervisor, "jobs", app.jobs.clone(), Jobs::keep_up);
         keep(&mut tasks, supervisor, "targets", app.targets.clone(), Targets::keep_up);
         keep(&mut tasks, supervisor, "tokens", Arc::clone(&app.authorizer), Authorizer::keep_up);
         if let Some(tls) = self.tls.clone() {

@@ -226,7 +226,7 @@ impl Operation {
             kinds.push(NoEndpoint);
         }
         if self.path.starts_with("/v1/") {
-            kinds.extend([ReadOnly, Indeterminate]);
+            kinds.extend([Starting, ReadOnly, Indeterminate]);
         }
         if self.body.is_some() {
             kinds.extend([BodyTooLarge, BadMediaType]);

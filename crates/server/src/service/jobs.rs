@@ -1,11 +1,12 @@
 //! Jobs: work that goes on after its call was answered, and after a restart.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tickwheel_api::{JobBody, JobState, Problem};
-use tickwheel_queue::{JobError, Queue};
+use tickwheel_api::{JobBody, JobState, Problem, ProblemKind};
+use tickwheel_queue::{JobError, Queue, QueueName};
 use tokio::sync::Notify;
 
 use crate::access::producer::Producer;
@@ -33,11 +34,18 @@ pub(crate) struct Jobs {
     running: Arc<Mutex<BTreeMap<u64, Arc<Running>>>>,
     /// The lock is held while a job begins, so that a job that is stored is also among the running ones.
     beginning: Arc<tokio::sync::Mutex<()>>,
+    /// How often the shard had been acquired when its jobs were continued last.
+    resumed: Arc<AtomicU64>,
     /// The permits of running jobs.
     permits: Shares,
     /// The permits of jobs that work on a page.
     turns: Shares,
 }
+
+/// The time between two looks at the shard that keeps the jobs.
+const LOOK: Duration = Duration::from_millis(500);
+/// The pause before a page is tried again whose shard is not served at present.
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// A running job.
 struct Running {
@@ -45,18 +53,30 @@ struct Running {
     job: tokio::sync::Mutex<Job>,
     /// Notified when the job is stopped, so that it does not wait for its turn.
     stopped: Notify,
+    /// Set, under the lock of the job, when the job was read from the store again. It is then another entry's to run.
+    is_replaced: AtomicBool,
+}
+
+impl Running {
+    fn is_replaced(&self) -> bool {
+        self.is_replaced.load(Ordering::Relaxed)
+    }
 }
 
 /// The entry of a running job, and its permit. Dropping this frees both.
 struct JobPermit {
     jobs: Jobs,
     id: u64,
+    running: Arc<Running>,
     of_caller: Permit,
 }
 
 impl Drop for JobPermit {
     fn drop(&mut self) {
-        self.jobs.running().remove(&self.id);
+        let mut running = self.jobs.running();
+        if running.get(&self.id).is_some_and(|entry| Arc::ptr_eq(entry, &self.running)) {
+            running.remove(&self.id);
+        }
     }
 }
 
@@ -72,19 +92,54 @@ impl Jobs {
         // A job waits for its turn as long as it takes, so that no turn is refused.
         let turn_rules = Rules { max: WORKING_MAX, share_max: usize::MAX, ..rules };
         let (permits, turns) = (Shares::new(rules), Shares::new(turn_rules));
-        let (running, beginning) = Default::default();
-        Self { queue, stopping, supervisor, running, beginning, permits, turns }
+        let (running, beginning, resumed) = Default::default();
+        Self { queue, stopping, supervisor, running, beginning, resumed, permits, turns }
     }
 
-    /// Continues the jobs that were running when the server last ended, also those of an earlier release. Together
-    /// they have one turn among the callers. Jobs that cannot be read are logged and left alone.
+    /// Continues the stored jobs each time this process has acquired the shard that keeps them: at the start, and after another process had
+    /// the shard.
+    pub(crate) async fn keep_up(self) {
+        let mut told = 0;
+        loop {
+            if let Err(problem) = self.look().await {
+                let acquired = self.queue.health_of_jobs().acquired;
+                if told != acquired {
+                    told = acquired;
+                    tracing::warn!(event = events::JOBS_STAND_STILL, %problem, "failed to read the jobs of the store; the server tries again");
+                }
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    /// Continues the stored jobs, if this process has acquired their shard since it last did that.
     ///
     /// # Errors
     /// 503 if the queue cannot be read.
-    pub(crate) async fn resume(&self) -> Result<(), Problem> {
+    pub(crate) async fn look(&self) -> Result<(), Problem> {
+        let health = self.queue.health_of_jobs();
+        if health.ready && health.acquired != self.resumed.load(Ordering::Relaxed) {
+            self.resume().await?;
+            self.resumed.store(health.acquired, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Continues the jobs that are stored as running, also those of an earlier release. Together they have one turn among the callers. Jobs
+    /// that cannot be read are logged and left alone. A job that runs already goes on from what is stored.
+    ///
+    /// # Errors
+    /// 503 if the queue cannot be read.
+    async fn resume(&self) -> Result<(), Problem> {
+        let _none_begins = self.beginning.lock().await;
         take_over_jobs(&self.queue).await.map_err(|error| not_kept(&error))?;
         for job in self.kept().await? {
             if job.is_running() {
+                let before = self.running().get(&job.body.id).cloned();
+                if let Some(before) = before {
+                    let _is_not_stored_now = before.job.lock().await;
+                    before.is_replaced.store(true, Ordering::Relaxed);
+                }
                 let JobBody { id, queue, looked_at, of, .. } = &job.body;
                 tracing::info!(
                     event = events::JOB_RESUMED,
@@ -137,9 +192,11 @@ impl Jobs {
 
     /// Runs a job in the background.
     fn go(&self, job: Job, permit: Permit) {
-        let permit = JobPermit { jobs: self.clone(), id: job.body.id, of_caller: permit };
-        let running = Arc::new(Running { job: job.into(), stopped: Notify::new() });
-        self.running().insert(permit.id, Arc::clone(&running));
+        let id = job.body.id;
+        let is_replaced = AtomicBool::new(false);
+        let running = Arc::new(Running { job: job.into(), stopped: Notify::new(), is_replaced });
+        self.running().insert(id, Arc::clone(&running));
+        let permit = JobPermit { jobs: self.clone(), id, running: Arc::clone(&running), of_caller: permit };
         let run = async move { permit.jobs.run(&running, permit.of_caller.producer()).await };
         let supervisor = self.supervisor.clone();
         tokio::spawn(async move { supervisor.once("job", run).await });
@@ -166,9 +223,10 @@ impl Jobs {
                 self.keep_on(running).await;
                 return;
             };
-            if self.stopping.is_given() {
+            if self.stopping.is_given() || running.is_replaced() {
                 return;
             }
+            let queue = bulk.queue.clone();
             let page = async {
                 let step = bulk.look(&self.queue, at).await?;
                 let tally = bulk.act(&self.queue, &step.found).await?;
@@ -191,6 +249,12 @@ impl Jobs {
                     }
                     // The queue closed because the server stops, which is no failure of the job.
                     Err(_) if self.stopping.is_given() => return,
+                    // The page is made again, and its changes are not made again.
+                    Err(problem) if self.comes_again(&problem, &queue) => {
+                        drop(job);
+                        tokio::time::sleep(AGAIN).await;
+                        continue;
+                    }
                     Err(problem) => job.fail(problem),
                 }
             }
@@ -202,15 +266,26 @@ impl Jobs {
 
     /// Stores the progress of a job. Returns whether the job goes on.
     async fn keep_on(&self, running: &Running) -> bool {
-        let job = running.job.lock().await;
-        let JobBody { id, queue, action, state, matched, done, .. } = &job.body;
-        if let Err(error) = self.keep(&job).await {
-            if !self.stopping.is_given() {
-                // The last stored value says that the job is running, so the next start continues it.
-                tracing::warn!(event = events::JOB_NOT_KEPT, id, queue, %error, "a job stops, because its progress cannot be stored; it continues after the next start");
+        let job = loop {
+            let job = running.job.lock().await;
+            if running.is_replaced() {
+                return false;
             }
-            return false;
-        }
+            let Err(error) = self.keep(&job).await else { break job };
+            if self.stopping.is_given() {
+                return false;
+            }
+            if self.queue.health_of_jobs().read_only.is_some() {
+                // The last stored value says that the job is running, so the next start continues it.
+                let JobBody { id, queue, .. } = &job.body;
+                tracing::warn!(event = events::JOB_NOT_KEPT, id, queue, %error, "a job stops, because its progress cannot be stored; it continues after the next start");
+                return false;
+            }
+            // This process may have lost the shard. Once it has the shard again, the job is read from the store, and replaces this one.
+            drop(job);
+            tokio::time::sleep(AGAIN).await;
+        };
+        let JobBody { id, queue, action, state, matched, done, .. } = &job.body;
         if !job.is_running() {
             tracing::info!(
                 event = events::JOB_OVER,
@@ -224,6 +299,14 @@ impl Jobs {
             );
         }
         job.is_running()
+    }
+
+    /// Whether a page failed because its shard is not served at present, although its store has not failed.
+    fn comes_again(&self, problem: &Problem, queue: &QueueName) -> bool {
+        let is_of_store = matches!(problem.kind(), Some(ProblemKind::Starting | ProblemKind::Indeterminate));
+        let place = self.queue.shard_of(queue).number() as usize;
+        is_of_store
+            && self.queue.health_of_shards().get(place).is_some_and(|(_, shard)| shard.read_only.is_none())
     }
 
     /// Stores the progress of a job.

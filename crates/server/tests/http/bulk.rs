@@ -63,7 +63,7 @@ fn a_filter_is_required_and_must_make_sense() {
     }
 }
 
-fn put_ten_thousand(served: &Served, key: &str) {
+pub(crate) fn put_ten_thousand(served: &Served, key: &str) {
     let mut lines = String::new();
     for n in 0..10_000 {
         writeln!(lines, r#"{{"op":"put","key":"{key}{n}","delay":"1h"}}"#).expect("a string takes all");

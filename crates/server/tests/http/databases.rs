@@ -21,7 +21,7 @@ fn is_postgres() -> bool {
 /// Returns true if the stores of this run are in databases, and says that the test is left out and why.
 pub(crate) fn is_left_out(why: &str) -> bool {
     if is_postgres() {
-        eprintln!("LEFT OUT on PostgreSQL: {why}");
+        postgres::report(&format!("LEFT OUT on PostgreSQL: {why}"));
     }
     is_postgres()
 }

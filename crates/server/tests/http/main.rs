@@ -43,6 +43,7 @@ mod sockets;
 mod starts;
 mod stops;
 mod stories;
+mod takeovers;
 mod target_brokers;
 mod target_stories;
 mod targets;

@@ -13,7 +13,7 @@ use crate::served::{Served, on_any_port, until};
 const TARGET: &str = "/v1/queues/close/target";
 
 /// A plan that opens the place of a receiver.
-fn open(receiver: &Receiver) -> PushPlan {
+pub(crate) fn open(receiver: &Receiver) -> PushPlan {
     PushPlan { allow: vec![receiver.address.to_string().parse().expect("a place")], ..PushPlan::default() }
 }
 
@@ -21,7 +21,7 @@ fn served(push: PushPlan) -> Served {
     Served::start(Config { push, ..on_any_port(Store::Memory) }).expect("started")
 }
 
-fn webhook(receiver: &Receiver, more: Value) -> String {
+pub(crate) fn webhook(receiver: &Receiver, more: Value) -> String {
     let mut target = json!({ "kind": "webhook", "url": receiver.url() });
     target.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
     target.to_string()
