@@ -30,7 +30,8 @@ fn a_look_up_in_a_table_without_statistics_reads_no_other_task() {
     drop(queue);
     let read = "SELECT sum(idx_tup_read) FROM pg_stat_user_indexes WHERE schemaname = 'tickwheel' AND indexrelname = 'task_shard_queue_key_key'";
     kit::until("the counts come", || {
-        let inserted = "SELECT n_tup_ins FROM pg_stat_user_tables WHERE schemaname = 'tickwheel' AND relname = 'task'";
+        let inserted =
+            "SELECT n_tup_ins FROM pg_stat_user_tables WHERE schemaname = 'tickwheel' AND relname = 'task'";
         let open = "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'tickwheel/%' AND datname = current_database()";
         database.psql(inserted) == TASKS.to_string() && database.psql(open) == "0"
     });
