@@ -14,6 +14,7 @@ mod http;
 mod machine;
 mod page;
 mod plot;
+mod postgres;
 mod push;
 mod random;
 mod report;
@@ -59,6 +60,8 @@ enum Bench {
     Export(export::ExportArguments),
     /// Targets of queues beside the bare client of each broker: messages delivered in a second, lateness, and a target that is down.
     Push(push::PushArguments),
+    /// A queue on PostgreSQL beside the database alone and a table of jobs: puts, due to acked, one put, a snapshot held open.
+    Postgres(postgres::PostgresArguments),
     /// How long each call keeps a thread that serves others, with its largest and worst input: processor time between two turns of a probe.
     Calls(calls::CallsArguments),
     /// The tables of a page, in Markdown, from the CSV of a run.
@@ -112,6 +115,7 @@ fn main() -> anyhow::Result<()> {
         Bench::Backup(arguments) => measured(|| backup::run(&arguments)),
         Bench::Export(arguments) => measured(|| export::run(&arguments)),
         Bench::Push(arguments) => measured(|| push::run(&arguments)),
+        Bench::Postgres(arguments) => measured(|| postgres::run(&arguments)),
         Bench::Calls(arguments) => measured(|| calls::run(&arguments)),
         Bench::PushReceiver { address } => push::receive(address),
         Bench::HttpPart(part) => http::part(&part),

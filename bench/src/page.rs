@@ -27,7 +27,7 @@ pub(crate) struct Table {
 }
 
 /// All of them.
-pub(crate) static PAGES: [Page; 6] = [WHEELS, TIMERS, STORE, HTTP, BEANSTALK, CALLS];
+pub(crate) static PAGES: [Page; 7] = [WHEELS, TIMERS, STORE, HTTP, BEANSTALK, CALLS, POSTGRES];
 
 /// The page in that file, by its name.
 pub(crate) fn of_file(path: &Path) -> anyhow::Result<&'static Page> {
@@ -77,6 +77,40 @@ const HTTP: Page = Page {
     ],
     rows: &["server", "bare", "bare-durable", "embedded", "control-sleep"],
     ratios: &[],
+};
+
+const POSTGRES: Page = Page {
+    name: "postgres",
+    tables: &[
+        Table {
+            title: "Tasks scheduled in a second, by their number: batches that are due within days",
+            workload: "pg-schedule",
+            metrics: &[("tasks/s", "tasks_s")],
+        },
+        Table {
+            title: "Tasks from due to acked in a second, by their number: leased and acked in batches",
+            workload: "pg-acked",
+            metrics: &[("tasks/s", "tasks_s")],
+        },
+        Table {
+            title: "One durable put at a time: the median in ms",
+            workload: "pg-single",
+            metrics: &[("p50 ms", "p50_ms")],
+        },
+        Table {
+            title: "A task put, leased and acked beside a snapshot that is held open for this many seconds: the median in ms before it and in its slowest \
+                    fifth, and the number of such tasks meanwhile",
+            workload: "pg-held",
+            metrics: &[
+                ("before", "before_ms"),
+                ("held", "cycle_ms"),
+                ("held / before", "cycle_ms/before"),
+                ("tasks", "cycles"),
+            ],
+        },
+    ],
+    rows: &["tickwheel", "raw-1", "raw-4", "jobs"],
+    ratios: &[("tickwheel", "floor"), ("tickwheel", "raw-1"), ("tickwheel", "raw-4"), ("tickwheel", "jobs")],
 };
 
 const CALLS: Page = Page {
@@ -476,7 +510,7 @@ mod tests {
         let error = of_file(Path::new("docs/timer.md")).expect_err("no such page").to_string();
         assert_eq!(
             error,
-            "there are tables for wheels, timers, store, http, beanstalk, calls, and none for docs/timer.md"
+            "there are tables for wheels, timers, store, http, beanstalk, calls, postgres, and none for docs/timer.md"
         );
     }
 }

@@ -28,11 +28,14 @@ macro_rules! seen {
 }
 
 /// The unique index finds a key. A dead task that has lost its key is found by its id only.
+///
+/// A `LIMIT` keeps the planner from turning the look-up around. Before the first ANALYZE it expects two tasks in a shard, and a plain join then
+/// compared each of 1,000 keys with all tasks of the shard: 95 ms in the place of 2 ms with 2,000 tasks, and more with each task.
 const FIND: &str = seen!(
-    "SELECT w.place, k.record, k.body FROM unnest($2::int4[], $3::text[], $4::text[]) w(place, queue, key) \
-     JOIN tickwheel.task k ON k.shard = $1 AND k.queue = w.queue AND k.key = w.key \
-     UNION ALL SELECT w.place, k.record, k.body FROM unnest($5::int4[], $6::int8[]) w(place, id) \
-     JOIN tickwheel.task k ON k.shard = $1 AND k.id = w.id",
+    "SELECT w.place, k.record, k.body FROM unnest($2::int4[], $3::text[], $4::text[]) w(place, queue, key) CROSS JOIN LATERAL (\
+         SELECT record, body FROM tickwheel.task WHERE shard = $1 AND queue = w.queue AND key = w.key LIMIT 1) k \
+     UNION ALL SELECT w.place, k.record, k.body FROM unnest($5::int4[], $6::int8[]) w(place, id) CROSS JOIN LATERAL (\
+         SELECT record, body FROM tickwheel.task WHERE shard = $1 AND id = w.id LIMIT 1) k",
     "t.place, t.record, t.body"
 );
 

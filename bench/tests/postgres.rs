@@ -1,0 +1,51 @@
+//! A whole run of `tickwheel-bench postgres`, so small that its figures mean nothing.
+
+use std::collections::BTreeSet;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::Command;
+
+#[test]
+fn a_tiny_run_brings_every_figure_and_leaves_no_file() {
+    let dir = tempfile::tempdir().expect("a place for files");
+    // The server runs as a user of its own, who has to enter the folder.
+    std::fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).expect("the folder is ours");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tickwheel-bench"));
+    command.args(["postgres", "--rounds=2", "--tasks=60", "--batch=10", "--queues=3", "--singles=10"]);
+    let output = command.args(["--held-seconds=1", "--dir"]).arg(dir.path()).output().expect("it starts");
+    let talk = String::from_utf8_lossy(&output.stderr);
+    if talk.contains("PostgreSQL is not installed") && std::env::var_os("TICKWHEEL_REQUIRE_ALL").is_none() {
+        eprintln!("SKIPPED: PostgreSQL is not installed");
+        return;
+    }
+    assert!(output.status.success(), "{talk}");
+    let csv = String::from_utf8_lossy(&output.stdout);
+    let done: BTreeSet<String> = csv
+        .lines()
+        .skip(1)
+        .map(|row| {
+            let row: Vec<&str> = row.split(',').collect();
+            let median: f64 = row[4].parse().expect("a number");
+            assert!(median.is_finite() && median >= 0.0, "{row:?}");
+            [row[0], row[1], row[3]].join(" ")
+        })
+        .collect();
+    for workload in ["pg-schedule", "pg-acked"] {
+        for name in ["tickwheel", "raw-1", "raw-4", "jobs"] {
+            assert!(done.contains(&format!("{name} {workload} tasks_s")), "{name} {workload}: {csv}");
+        }
+        for ratio in ["floor", "raw-1", "raw-4", "jobs"] {
+            assert!(done.contains(&format!("tickwheel {workload} tasks_s/{ratio}")), "{ratio}: {csv}");
+        }
+    }
+    for name in ["tickwheel", "raw-1", "jobs"] {
+        for figure in ["pg-single p50_ms", "pg-held before_ms", "pg-held cycle_ms", "pg-held cycle_ms/before"]
+        {
+            assert!(done.contains(&format!("{name} {figure}")), "{name} {figure} is missing: {csv}");
+        }
+    }
+    for line in ["fsync = on", "synchronous_commit = on", "4 of them commit", "goal >= 0.6", "goal <= 2.5"] {
+        assert!(talk.contains(line), "{line:?} is missing: {talk}");
+    }
+    assert_eq!(std::fs::read_dir(dir.path()).expect("the place").count(), 0, "something is left");
+}
