@@ -61,7 +61,7 @@ impl Place {
         }
     }
 
-    /// What a person should know about the place before the shop opens.
+    /// The lines about the place that a person should read before the shop opens.
     pub(super) fn introduction(&self) -> Option<String> {
         match self {
             Self::Directory => None,

@@ -81,7 +81,7 @@ fn fill(directory: &str) {
     assert_eq!(server.stop(Signal::TERM).code(), Some(0));
 }
 
-/// What an export has, by kind, queue and key, without the ids, of which a data set in a database has others.
+/// The records of an export, by kind, queue and key, without the ids, of which a data set in a database has others.
 fn content(path: &Path) -> BTreeMap<String, Value> {
     let text = fs::read_to_string(path).expect("a file");
     let mut content = BTreeMap::new();

@@ -4,7 +4,7 @@ use std::process::Output;
 
 use crate::program::tickwheel;
 
-/// What a command wrote to stderr.
+/// The text that a command wrote to stderr.
 pub(crate) fn told(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
