@@ -71,7 +71,7 @@ fn fill(directory: &str) {
     for (key, retry) in [("again", "{\"max_attempts\":3}"), ("dead", "{\"max_attempts\":1}")] {
         let body = format!("{{\"delay\":\"0s\",\"payload\":\"canary {key}\",\"retry\":{retry}}}");
         send(&server, "PUT", &format!("/queues/work/tasks/{key}"), &body);
-        let leased = send(&server, "POST", "/queues/work/lease", "{\"max\":1}");
+        let leased = send(&server, "POST", "/queues/work/lease", "{\"max\":1,\"wait\":\"20s\"}");
         let token = leased["tasks"][0]["token"].as_str().unwrap_or_else(|| panic!("{leased}"));
         let nack = format!("{{\"tokens\":[\"{token}\"],\"delay\":\"2h\",\"reason\":\"no answer\"}}");
         send(&server, "POST", "/queues/work/nack", &nack);
