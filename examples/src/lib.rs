@@ -18,6 +18,9 @@
 //! - `shop` and `worker`: the programs of `docs/tutorials/rust.md`. The test of the pages runs them.
 //! - `orders_to_ndjson`: a shop's orders as operations for `tickwheel replay`.
 //!
+//! With tasks in PostgreSQL:
+//! - `orders_in_postgres`: an order and its close in one transaction of the shop.
+//!
 //! With the durable queue and a target, which gets each order when it is due. Each example reads the orders on the other side, too, and
 //! needs the broker of its name:
 //! - `push_webhook`: an HTTP receiver that verifies signatures; it is part of the program.

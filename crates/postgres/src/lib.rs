@@ -39,5 +39,6 @@ pub use reader::Reader;
 pub use run::Threads;
 pub use sql::{
     Cluster, ClusterClock, Found, Plan, Postgres, PostgresSession, SHARDS_DEFAULT, SetupError, statements,
+    with_database, without_password,
 };
 pub use store::PostgresStore;

@@ -75,5 +75,5 @@ pub use tickwheel_engine::{
 pub use tickwheel_store::doctor;
 pub use tickwheel_store::{
     AckLevel, Durability, FORMAT, LOG_FILE_BYTES_DEFAULT, OpenError as StoreError, OpenStore, OpenedStore,
-    QueueStore, RecoveryReport, Torn, warning_of_others, writable_by_others,
+    QueueStore, RecoveryReport, Torn, shards_of, warning_of_others, writable_by_others,
 };

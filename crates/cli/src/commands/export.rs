@@ -7,13 +7,15 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use tickwheel_api::{ExportEnd, ExportQuery};
+use tickwheel_api::{ExportEnd, ExportQuery, Problem};
 use tickwheel_client::ClientError;
 use tickwheel_client::blocking::Client;
+use tickwheel_queue::Queue;
 use tickwheel_server::transfer::Exporter;
 
 use crate::output::{STDOUT, say, stdout};
 use crate::portable::blocks::Blocks;
+use crate::portable::database;
 use crate::portable::directory;
 use crate::portable::progress::Progress;
 use crate::portable::reading::told;
@@ -37,7 +39,8 @@ Examples:
   tickwheel export -o all.ndjson                        all that the server has
   tickwheel export -o all.ndjson --resume               go on with one that was interrupted
   tickwheel export --queue close | gzip > close.ndjson.gz
-  tickwheel export --data ./tickwheel-data -o all.ndjson    without a server")]
+  tickwheel export --data ./tickwheel-data -o all.ndjson    without a server
+  tickwheel export --postgres postgres://tickwheel@db/tickwheel -o all.ndjson")]
 pub(crate) struct Export {
     /// Where the lines go: a file, or - for stdout
     #[arg(short, long, value_name = "FILE", default_value = "-")]
@@ -49,8 +52,13 @@ pub(crate) struct Export {
     #[arg(long)]
     resume: bool,
     /// Export this data directory; no server may use it meanwhile
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", group = "local")]
     data: Option<PathBuf>,
+    /// Export the tasks in this PostgreSQL; no server may use it meanwhile
+    ///
+    /// Parts that the URL leaves out come from the variables of psql, such as PGPASSWORD, and from ~/.pgpass
+    #[arg(long, value_name = "URL", group = "local")]
+    postgres: Option<String>,
     #[command(flatten)]
     remote: Remote,
 }
@@ -90,9 +98,12 @@ impl Export {
     fn export<W: Write>(&self, out: W, cursor: Option<String>) -> Result<(ExportEnd, String, W)> {
         let mut progress = Progress::new("tasks exported");
         let mut blocks = Blocks::new(out, cursor);
-        match &self.data {
-            Some(directory) => self.copy_directory(directory, &mut blocks, &mut progress)?,
-            None => self.copy_server(&self.remote.client()?, &mut blocks, &mut progress)?,
+        match (&self.data, &self.postgres) {
+            (Some(directory), _) => {
+                self.copy_queue(&directory::open(directory)?, &mut blocks, &mut progress)?;
+            }
+            (None, Some(url)) => self.copy_queue(&database::open(url)?, &mut blocks, &mut progress)?,
+            (None, None) => self.copy_server(&self.remote.client()?, &mut blocks, &mut progress)?,
         }
         let end = blocks.end().context("the export has no end")?;
         let told = progress.told(blocks.tasks());
@@ -103,24 +114,24 @@ impl Export {
         ExportQuery { queue: self.queue.clone(), cursor: cursor.map(str::to_owned) }
     }
 
-    fn copy_directory<W: Write>(
+    /// Copies the lines of a queue without a server, and closes the queue.
+    fn copy_queue<W: Write>(
         &self,
-        directory: &std::path::Path,
+        queue: &Queue,
         blocks: &mut Blocks<W>,
         progress: &mut Progress,
     ) -> Result<()> {
-        let queue = directory::open(directory)?;
-        let exporter = Exporter::new(queue.clone(), &self.query(blocks.cursor()));
-        let mut exporter = exporter.map_err(|problem| anyhow::anyhow!(problem.detail))?;
-        let written = directory::wait_for(async {
-            while let Some(lines) =
-                exporter.next().await.map_err(|problem| anyhow::anyhow!(problem.detail))?
-            {
-                blocks.push(&lines)?;
-                progress.at(blocks.tasks());
-            }
-            anyhow::Ok(())
-        })?;
+        let told = |problem: Box<Problem>| anyhow::anyhow!(problem.detail);
+        let exporter = Exporter::new(queue.clone(), &self.query(blocks.cursor())).map_err(told);
+        let written = exporter.and_then(|mut exporter| {
+            directory::wait_for(async {
+                while let Some(lines) = exporter.next().await.map_err(told)? {
+                    blocks.push(&lines)?;
+                    progress.at(blocks.tasks());
+                }
+                anyhow::Ok(())
+            })?
+        });
         queue.close();
         written
     }

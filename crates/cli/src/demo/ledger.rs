@@ -2,14 +2,17 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
-use std::time::{Instant, SystemTime};
+use std::time::Instant;
 
 use tickwheel_api::CancelOutcome;
+
+use super::clock::Clock;
 
 /// Observations of each order, by the number of the order. All clients write into the ledger.
 ///
 /// The lock is held only while the ledger is written. No call runs under it.
 pub(super) struct Ledger {
+    clock: Clock,
     pages: Mutex<Vec<Page>>,
     in_flight: AtomicUsize,
     over: AtomicBool,
@@ -58,9 +61,15 @@ pub(super) struct Counts {
 }
 
 impl Ledger {
-    pub(super) fn new(orders: usize) -> Self {
+    /// A ledger for this number of orders, with instants of this clock.
+    pub(super) fn new(orders: usize, clock: Clock) -> Self {
         let pages = Mutex::new(vec![Page::default(); orders]);
-        Self { pages, in_flight: AtomicUsize::new(0), over: AtomicBool::new(false) }
+        Self { clock, pages, in_flight: AtomicUsize::new(0), over: AtomicBool::new(false) }
+    }
+
+    /// The time (ms since 1970).
+    pub(super) fn wall_ms(&self) -> i64 {
+        self.clock.now_ms()
     }
 
     /// Writes observations of one order.
@@ -123,10 +132,4 @@ impl Page {
             CancelOutcome::Leased | CancelOutcome::Done => false,
         })
     }
-}
-
-/// The wall clock (ms since 1970).
-pub(super) fn wall_ms() -> i64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }

@@ -5,9 +5,19 @@ use std::io::{BufRead, BufReader};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use tickwheel_client::blocking::Client;
+
+use super::ledger::Ledger;
+use super::place::Place;
+
+/// The longest wait for a server to take calls.
+const READY_LIMIT: Duration = Duration::from_secs(30);
+/// The interval at which a server is asked whether it takes calls.
+const LOOK: Duration = Duration::from_millis(5);
 
 /// A server of the demo: this program as `serve`, in a process of its own. Dropping it kills it.
 pub(super) struct Server {
@@ -18,29 +28,18 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Starts a server on this directory and waits until it is ready. `listen` is `127.0.0.1:PORT`, or port 0 for any.
+    /// Starts a server on this place and waits until it is ready. `root` is the temporary directory. `listen` is `127.0.0.1:PORT`, or port 0
+    /// for any.
     ///
     /// # Errors
-    /// The server does not start; the error has the end of its log.
-    pub(super) fn start(root: &Path, listen: &str) -> Result<Self> {
+    /// The server does not start, or does not get ready in time; the error has the end of its log.
+    pub(super) fn start(place: &Place, root: &Path, listen: &str) -> Result<Self> {
         let log = root.join("server.log");
         let stderr = File::options().create(true).append(true).open(&log).context("open the server's log")?;
         let program = std::env::current_exe().context("find this program")?;
         let mut command = Command::new(program);
         command
-            .args([
-                "serve",
-                "--listen",
-                listen,
-                "--beanstalk",
-                "off",
-                "--console",
-                "on",
-                "--log",
-                "warn",
-                "--data",
-            ])
-            .arg(root.join("data"))
+            .args(["serve", "--listen", listen, "--beanstalk", "off", "--console", "on", "--log", "warn"])
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(stderr);
@@ -50,14 +49,16 @@ impl Server {
                 command.env_remove(name);
             }
         }
+        place.tell(&mut command, root);
         let child = command.spawn().context("start the server")?;
         let mut server = Self { child, address: String::new(), log };
-        server.address = server.ready_at()?;
+        server.address = server.listens_at()?;
+        server.wait_until_ready()?;
         Ok(server)
     }
 
     /// The address in the first line that the server prints.
-    fn ready_at(&mut self) -> Result<String> {
+    fn listens_at(&mut self) -> Result<String> {
         let stdout = self.child.stdout.take().context("read what the server prints")?;
         let mut line = String::new();
         BufReader::new(stdout).read_line(&mut line).context("read the server's first line")?;
@@ -65,6 +66,22 @@ impl Server {
             Some(address) => Ok(address.to_owned()),
             None => bail!("the server did not start: {}", self.last_words()),
         }
+    }
+
+    /// Waits until the server takes calls. In a database, a server waits for the end of the lease of the one before.
+    fn wait_until_ready(&mut self) -> Result<()> {
+        let client = Client::new(&self.url())?;
+        let begun = Instant::now();
+        while !client.health().is_ok_and(|health| health.ready) {
+            if let Some(status) = self.ended()? {
+                bail!("the server ended by itself ({status}): {}", self.last_words());
+            }
+            if begun.elapsed() > READY_LIMIT {
+                bail!("the server is not ready after {} s: {}", READY_LIMIT.as_secs(), self.last_words());
+            }
+            thread::sleep(LOOK);
+        }
+        Ok(())
     }
 
     /// The address that the server listens on, `127.0.0.1:PORT`.
@@ -132,13 +149,19 @@ pub(super) struct Outage {
 }
 
 impl Outage {
-    /// Kills a server and starts another on the same directory and port.
-    pub(super) fn make(server: Server, root: &Path, in_flight: usize) -> Result<(Server, Self)> {
+    /// Kills a server and starts another on the same place and port.
+    pub(super) fn make(
+        server: Server,
+        place: &Place,
+        root: &Path,
+        ledger: &Ledger,
+        in_flight: usize,
+    ) -> Result<(Server, Self)> {
         let listen = server.address().to_owned();
-        let (began, began_ms) = (Instant::now(), super::ledger::wall_ms());
+        let (began, began_ms) = (Instant::now(), ledger.wall_ms());
         server.kill()?;
-        let server = Server::start(root, &listen)?;
-        let (lasted, ended_ms) = (began.elapsed(), super::ledger::wall_ms());
+        let server = Server::start(place, root, &listen)?;
+        let (lasted, ended_ms) = (began.elapsed(), ledger.wall_ms());
         Ok((server, Self { began_ms, ended_ms, in_flight, lasted }))
     }
 }

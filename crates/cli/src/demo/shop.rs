@@ -10,7 +10,7 @@ use tickwheel_api::{Due, PayloadBody, PutBody, PutQuery, RevokeQuery};
 use tickwheel_client::ClientError;
 use tickwheel_client::blocking::Client;
 
-use super::ledger::{CancelSeen, Ledger, wall_ms};
+use super::ledger::{CancelSeen, Ledger};
 use super::plan::{CLOSE_AFTER, OPEN_FOR, Order, Payment};
 
 /// The queue of closes.
@@ -56,7 +56,7 @@ pub(super) fn run(client: &Client, orders: &[Order], opening: Instant, ledger: &
 /// Repeats the put until the server acknowledges it. The shop decides the due time, so a repeated put changes nothing.
 fn place(client: &Client, order: Order, ledger: &Ledger) {
     let close_after_ms = i64::try_from(CLOSE_AFTER.as_millis()).expect("seconds");
-    let due_at_ms = wall_ms() + close_after_ms;
+    let due_at_ms = ledger.wall_ms() + close_after_ms;
     let payload = format!("{{\"order\":{}}}", order.number);
     let payload = PayloadBody::json(payload.into_bytes());
     let body = PutBody { due: Due::At(due_at_ms), payload, ..PutBody::default() };
@@ -74,7 +74,7 @@ fn pay(client: &Client, order: Order, ledger: &Ledger) {
         client.cancel(QUEUE, &order.key(), RevokeQuery::default(), None)
     });
     if let Some(outcome) = outcome {
-        let seen = CancelSeen { outcome, retried, answered: Instant::now(), answered_ms: wall_ms() };
+        let seen = CancelSeen { outcome, retried, answered: Instant::now(), answered_ms: ledger.wall_ms() };
         ledger.note(order.number, |page| page.cancel = Some(seen));
     }
 }

@@ -14,6 +14,7 @@ use tokio::runtime;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::ledger::Ledger;
+use super::place::Place;
 use super::plan::{CLOSE_AFTER, MINUTE, OPEN_FOR, ORDERS, orders};
 use super::report;
 use super::server::{Outage, Server, listen_near};
@@ -41,25 +42,31 @@ const LOOK: Duration = Duration::from_millis(20);
 const SIGNAL_TIME_MAX: Duration = Duration::from_millis(500);
 
 /// Runs the shop, kills its server, and reports the fate of the orders. True if every promise was kept. With `watch` the server stays until
-/// a signal comes.
+/// a signal comes. `postgres`: the URL of a PostgreSQL that keeps the tasks.
 ///
 /// # Errors
-/// The server does not start or ends by itself, or a signal such as Ctrl-C came. In these cases, too, the server and the directory are
-/// removed.
-pub(crate) fn play(watch: bool) -> Result<bool> {
+/// The server does not start or ends by itself, or a signal such as Ctrl-C came. In these cases, too, the server, the directory and the
+/// database are removed.
+pub(crate) fn play(watch: bool, postgres: Option<&str>) -> Result<bool> {
     let began = Instant::now();
     let stop = stop_on_signals()?;
     let root = TempDir::with_prefix("tickwheel-demo-").context("make a temporary directory")?;
     let listen = if watch { listen_near(PORT_DEFAULT) } else { "127.0.0.1:0".to_owned() };
-    let mut server = Server::start(root.path(), &listen)?;
+    // The server is dropped first, because it uses the place.
+    let place = Place::make(postgres)?;
+    let mut server = Server::start(&place, root.path(), &listen)?;
     say(&format!(
         "A server runs on {}. The shop opens: {ORDERS} orders, closed after 30 minutes unless paid; a minute is {} ms.",
         server.address(),
         MINUTE.as_millis()
     ));
+    if let Some(text) = place.introduction() {
+        say(&text);
+    }
     say(&format!("Watch it in a browser: {}", server.console()));
 
-    let ledger = Arc::new(Ledger::new(ORDERS));
+    let ledger = Arc::new(Ledger::new(ORDERS, place.clock()));
+    let name = place.name();
     let opening = Instant::now();
     let clients = cast(&server, opening, &ledger)?;
     let progress = Progress::new();
@@ -69,7 +76,9 @@ pub(crate) fn play(watch: bool) -> Result<bool> {
         if stop.load(Ordering::Relaxed) {
             ledger.end();
             progress.finish();
-            bail!("interrupted; the server and its directory are gone");
+            drop(server);
+            place.remove()?;
+            bail!("interrupted; the server and its {name} are gone");
         }
         if let Some(status) = server.ended()? {
             bail!("the server ended by itself ({status}): {}", server.last_words());
@@ -77,12 +86,10 @@ pub(crate) fn play(watch: bool) -> Result<bool> {
         if outage.is_none() && opening.elapsed() >= KILL_AT {
             let in_flight = moment_with_calls(&ledger);
             progress.say(&format!("Killing the server with SIGKILL, {in_flight} calls under way..."));
-            let (next, made) = Outage::make(server, root.path(), in_flight)?;
+            let (next, made) = Outage::make(server, &place, root.path(), &ledger, in_flight)?;
             server = next;
-            progress.say(&format!(
-                "A new one is ready on the same directory after {} ms.",
-                made.lasted.as_millis()
-            ));
+            progress
+                .say(&format!("A new one is ready on the same {name} after {} ms.", made.lasted.as_millis()));
             outage = Some(made);
         }
         progress.show(opening, &ledger);
@@ -97,9 +104,10 @@ pub(crate) fn play(watch: bool) -> Result<bool> {
     let account = || report::print(&verdict, &outage, began.elapsed().as_secs_f64());
     if watch {
         account()?;
-        stay(&mut server, &stop)?;
+        stay(&mut server, name, &stop)?;
     }
     drop(server);
+    place.remove()?;
     root.close().context("remove the temporary directory")?;
     if !watch {
         account()?;
@@ -111,9 +119,9 @@ pub(crate) fn play(watch: bool) -> Result<bool> {
 ///
 /// # Errors
 /// The server ended by itself.
-fn stay(server: &mut Server, stop: &AtomicBool) -> Result<()> {
+fn stay(server: &mut Server, place: &str, stop: &AtomicBool) -> Result<()> {
     say(&format!(
-        "The server stays. Open {} in a browser. Ctrl-C ends the server and removes its directory.",
+        "The server stays. Open {} in a browser. Ctrl-C ends the server and removes its {place}.",
         server.console()
     ));
     while !stop.load(Ordering::Relaxed) {

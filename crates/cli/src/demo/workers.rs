@@ -7,7 +7,7 @@ use tickwheel_api::{LeaseBody, TokenResult};
 use tickwheel_client::ClientError;
 use tickwheel_client::blocking::Client;
 
-use super::ledger::{Delivery, Ledger, wall_ms};
+use super::ledger::{Delivery, Ledger};
 use super::plan::{key, number_of};
 use super::shop::{QUEUE, RETRY_AFTER, insist};
 
@@ -20,7 +20,7 @@ pub(super) fn run(client: &Client, ledger: &Ledger) {
             thread::sleep(RETRY_AFTER);
             continue;
         };
-        let received_ms = wall_ms();
+        let received_ms = ledger.wall_ms();
         let mut numbers = Vec::new();
         let mut tokens = Vec::new();
         for task in tasks {

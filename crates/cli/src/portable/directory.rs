@@ -4,7 +4,7 @@ use std::future::Future;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use tickwheel_queue::{OpenError, Options, Queue, StoreError, Timestamp};
+use tickwheel_queue::{OpenError, Options, Queue, StoreError, Timestamp, shards_of};
 
 use crate::output::say;
 
@@ -19,10 +19,13 @@ pub(crate) enum Clock {
 /// because the server holds its lock.
 ///
 /// # Errors
-/// The directory does not exist, or cannot be opened.
+/// The directory does not exist, has no tasks of Tickwheel, or cannot be opened.
 pub(crate) fn open(directory: &Path) -> Result<Queue> {
-    if !directory.is_dir() {
-        bail!("{} is no data directory", directory.display());
+    let shown = directory.display();
+    // Without this check an empty directory would become a data directory.
+    let shards = shards_of(directory).with_context(|| format!("failed to open {shown}"))?;
+    if shards.is_none() {
+        bail!("{shown} is no data directory of Tickwheel; is it the right path?");
     }
     open_or_make(directory, Clock::Real, None)
 }

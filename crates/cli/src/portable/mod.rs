@@ -1,7 +1,9 @@
-//! Exports and imports: files of lines on one side, a server or a data directory on the other.
+//! Exports and imports: files of lines on one side; a server, a data directory or a database on the other.
 
 pub(crate) mod blocks;
+pub(crate) mod database;
 pub(crate) mod directory;
+pub(crate) mod pages;
 pub(crate) mod progress;
 pub(crate) mod reading;
 pub(crate) mod unfinished;

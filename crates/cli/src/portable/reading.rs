@@ -7,6 +7,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use tickwheel_api::{ExportEnd, ExportHeader, ExportLine};
 
+use super::pages::Pages;
 use crate::commands::backup::counted;
 
 /// The limit of a line (bytes): far above any line of an export.
@@ -27,13 +28,15 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    /// Opens the file, or stdin for `-`, and reads its header.
+    /// Opens the file, the data directory, or stdin for `-`, and reads its header.
     ///
     /// # Errors
-    /// The file cannot be read, or is no export.
+    /// The file cannot be read, or is no export; or the directory cannot be opened.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let from: Box<dyn BufRead> = if path.as_os_str() == "-" {
             Box::new(BufReader::with_capacity(1 << 20, io::stdin()))
+        } else if path.is_dir() {
+            Box::new(BufReader::new(Pages::open(path)?))
         } else {
             let file = File::open(path).with_context(|| format!("failed to open {}", path.display()))?;
             Box::new(BufReader::with_capacity(1 << 20, file))

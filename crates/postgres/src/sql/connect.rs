@@ -69,6 +69,11 @@ impl Postgres {
         Ok(Self { url, identity: Mutex::new(None), timeline: Mutex::new(0) })
     }
 
+    /// Returns the URL, complete with what the environment says.
+    pub(super) fn url(&self) -> &DatabaseUrl {
+        &self.url
+    }
+
     /// Notes the identity of the data. A session with another data set is refused from now on.
     pub(super) fn is_of(&self, identity: &str) {
         *self.identity.lock().unwrap_or_else(PoisonError::into_inner) = Some(identity.to_owned());

@@ -2,6 +2,7 @@
 
 mod commit;
 mod connect;
+mod databases;
 mod inbox;
 mod link;
 mod nodes;
@@ -11,6 +12,7 @@ mod setup;
 mod shards;
 
 pub use connect::Postgres;
+pub use databases::{with_database, without_password};
 pub use session::PostgresSession;
 pub use setup::{Cluster, ClusterClock, Found, Plan, SHARDS_DEFAULT, SetupError, statements};
 pub(crate) use setup::{hex, random};

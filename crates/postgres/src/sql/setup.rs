@@ -212,6 +212,8 @@ pub struct Found {
     pub identity: String,
     /// The number of shards.
     pub shards: u32,
+    /// How long the beat of a process must stand still before another process takes its shards (ms).
+    pub lease_ms: u32,
 }
 
 impl Postgres {
@@ -229,8 +231,8 @@ impl Postgres {
         let results = link.run(&pipeline, Some(LIMIT))?;
         let Some(found) = results[0].rows.first() else { return Ok(None) };
         let identity = found.get::<&str>(0).map_err(Failure::from)?.to_owned();
-        let shards = found.get::<i32>(1).map_err(Failure::from)?.cast_unsigned();
-        Ok(Some(Found { identity, shards }))
+        let number = |index| found.get::<i32>(index).map(i32::cast_unsigned).map_err(Failure::from);
+        Ok(Some(Found { identity, shards: number(1)?, lease_ms: number(2)? }))
     }
 
     /// Makes a data set usable that came from a dump, or was restored to an earlier time: the numbers of all shards go on higher, and no

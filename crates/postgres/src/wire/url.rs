@@ -221,6 +221,43 @@ impl DatabaseUrl {
         })
     }
 
+    /// Returns the text with another database in it. The other parts stay as they are, so that the environment completes them in the same
+    /// way.
+    ///
+    /// # Errors
+    /// [`UrlError`]: the text is no such URL.
+    pub(crate) fn with_database(text: &str, database: &str) -> Result<String, UrlError> {
+        split(text)?;
+        let (address, query) = text.split_once('?').unwrap_or((text, ""));
+        let (scheme, rest) = address.split_once("://").unwrap_or((address, ""));
+        let authority = rest.split('/').next().unwrap_or(rest);
+        let of_database = |pair: &&str| pair.split('=').next().map(decoded) == Some(Ok("dbname".to_owned()));
+        let kept: Vec<&str> =
+            query.split('&').filter(|pair| !pair.is_empty() && !of_database(pair)).collect();
+        let question = if kept.is_empty() { "" } else { "?" };
+        Ok(format!("{scheme}://{authority}/{}{question}{}", encoded(database), kept.join("&")))
+    }
+
+    /// Returns the text with `***` in the place of each password. The text is for people.
+    pub(crate) fn without_password(text: &str) -> String {
+        let Some((scheme, rest)) = text.split_once("://") else { return "***".to_owned() };
+        // An `@` that is not encoded belongs to the password, whatever stands around it.
+        let (login, rest) = rest.rsplit_once('@').map_or((None, rest), |(login, rest)| (Some(login), rest));
+        let login = login.map_or_else(String::new, |login| match login.split_once(':') {
+            Some((user, _)) => format!("{user}:***@"),
+            None => format!("{login}@"),
+        });
+        let (address, query) = rest.split_once('?').map_or((rest, None), |(one, two)| (one, Some(two)));
+        let hidden = |pair: &str| {
+            let name = pair.split('=').next().unwrap_or(pair);
+            let is_password = decoded(name).as_deref() != Ok(name) || name == "password";
+            if is_password { format!("{name}=***") } else { pair.to_owned() }
+        };
+        let query = query.map(|query| query.split('&').map(hidden).collect::<Vec<_>>().join("&"));
+        let query = query.map_or_else(String::new, |query| format!("?{query}"));
+        format!("{scheme}://{login}{address}{query}")
+    }
+
     /// The hosts, in the order in which they are tried.
     pub(crate) fn hosts(&self) -> &[Host] {
         &self.hosts
@@ -429,6 +466,13 @@ fn decoded(text: &str) -> Result<String, UrlError> {
     }
 }
 
+/// Encodes what is neither a letter, a digit nor one of `-._~`.
+fn encoded(text: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    let one = |byte: u8| if is_plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    text.bytes().map(one).collect()
+}
+
 /// Reads the lists of hosts and ports. One port counts for all hosts.
 fn hosts(names: &str, ports: Option<&str>) -> Result<Vec<Host>, UrlError> {
     let names: Vec<&str> = names.split(',').collect();
@@ -528,6 +572,46 @@ mod tests {
         assert_eq!((url.user(), url.database()), ("me", "me"));
         assert_eq!(url.password(&url.hosts()[0]).unwrap(), None);
         assert_eq!(url.attrs(), SessionAttrs::Any);
+    }
+
+    #[test]
+    fn another_database_takes_the_place_of_the_one_in_the_url() {
+        for (text, expected) in [
+            ("postgres://me@h/shop", "postgres://me@h/my%20db"),
+            ("postgres://me:a%40b@h1:1,h2", "postgres://me:a%40b@h1:1,h2/my%20db"),
+            ("postgresql:///?host=/run&dbname=shop&user=me", "postgresql:///my%20db?host=/run&user=me"),
+            ("postgres://me@h/shop?%64bname=shop", ""),
+            ("postgres://me@h?dbname=shop&sslmode=disable", "postgres://me@h/my%20db?sslmode=disable"),
+            ("postgres://me@h?db%6eame=shop", "postgres://me@h/my%20db"),
+        ] {
+            let changed = DatabaseUrl::with_database(text, "my db");
+            if expected.is_empty() {
+                assert!(changed.unwrap_err().to_string().contains("`dbname` is said twice"));
+                continue;
+            }
+            let changed = changed.unwrap();
+            assert_eq!(changed, expected);
+            let url = DatabaseUrl::parse(
+                &changed,
+                &Environment { database: Some("other".to_owned()), ..Environment::default() },
+            );
+            assert_eq!((url.unwrap().database(), text.contains("me")), ("my db", true));
+        }
+        assert!(DatabaseUrl::with_database("mysql://h/shop", "other").is_err());
+    }
+
+    #[test]
+    fn a_message_has_no_password_of_a_url() {
+        for (text, expected) in [
+            ("postgres://me@h/shop?sslmode=disable", "postgres://me@h/shop?sslmode=disable"),
+            ("postgres://me:canary@h/shop", "postgres://me:***@h/shop"),
+            ("postgres://me:can@ary/x?y@h/shop", "postgres://me:***@h/shop"),
+            ("postgres://h/shop?user=me&password=canary", "postgres://h/shop?user=me&password=***"),
+            ("postgres://h/shop?p%61ssword=canary", "postgres://h/shop?p%61ssword=***"),
+            ("me:canary", "***"),
+        ] {
+            assert_eq!(DatabaseUrl::without_password(text), expected);
+        }
     }
 
     #[test]

@@ -1,0 +1,14 @@
+//! The `tickwheel` program on a real PostgreSQL.
+
+mod clock;
+mod demo;
+#[path = "../../../postgres/tests/kit/mod.rs"]
+mod kit;
+mod portable;
+#[path = "../cli/program.rs"]
+mod program;
+#[path = "../cli/server.rs"]
+#[allow(dead_code, reason = "the tests of the command line use the rest")]
+mod server;
+mod transactions;
+mod words;
