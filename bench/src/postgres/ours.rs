@@ -10,7 +10,7 @@ use super::base::Base;
 use super::link::Link;
 use super::load::{Load, Task};
 use super::server::Server;
-use super::subject::{Subject, Worker};
+use super::subject::{Subject, Worker, Workers};
 
 /// A worker waits this long for a ready task.
 const WAIT: Duration = Duration::from_secs(5);
@@ -63,7 +63,7 @@ impl Subject for Ours {
         "tickwheel.task"
     }
 
-    fn workers(&self, load: &Load) -> anyhow::Result<Vec<(Box<dyn Worker>, Vec<usize>)>> {
+    fn workers(&self, load: &Load) -> anyhow::Result<Workers> {
         let caller = |queue| -> (Box<dyn Worker>, Vec<usize>) {
             (Box::new(Caller { queue: self.queue.clone(), names: load.queues.clone() }), vec![queue])
         };

@@ -7,7 +7,7 @@ use super::base::Base;
 use super::link::Link;
 use super::load::{Load, Task};
 use super::server::Server;
-use super::subject::{Subject, Worker};
+use super::subject::{Subject, Worker, Workers};
 
 /// The columns of a job in River, and the index by which its clients fetch. River has further indexes, for its lists; without them a job
 /// costs less.
@@ -75,7 +75,7 @@ impl Subject for Peer {
         "peer.job"
     }
 
-    fn workers(&self, load: &Load) -> anyhow::Result<Vec<(Box<dyn Worker>, Vec<usize>)>> {
+    fn workers(&self, load: &Load) -> anyhow::Result<Workers> {
         let worker = |nth| -> anyhow::Result<(Box<dyn Worker>, Vec<usize>)> {
             let mut link = Link::open(&self.base.url)?;
             let worker = Connected {

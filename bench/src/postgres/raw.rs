@@ -11,7 +11,7 @@ use super::base::Base;
 use super::link::Link;
 use super::load::{Load, Task};
 use super::server::Server;
-use super::subject::{Subject, Worker};
+use super::subject::{Subject, Worker, Workers};
 
 /// A table with the columns, the indexes and the storage parameters of ours, and the rows that a fence locks.
 const TABLES: &str = "\
@@ -72,7 +72,7 @@ impl Subject for Raw {
         "raw.task"
     }
 
-    fn workers(&self, load: &Load) -> anyhow::Result<Vec<(Box<dyn Worker>, Vec<usize>)>> {
+    fn workers(&self, load: &Load) -> anyhow::Result<Workers> {
         let worker = |nth| -> anyhow::Result<(Box<dyn Worker>, Vec<usize>)> {
             let mut link = Link::open(&self.base.url)?;
             link.script(PLANS)?;

@@ -4,6 +4,9 @@ use super::base::Base;
 use super::link::Link;
 use super::load::{Load, Task};
 
+/// The callers of an implementation, each with the numbers of the queues that it has.
+pub(super) type Workers = Vec<(Box<dyn Worker>, Vec<usize>)>;
+
 /// An implementation, with a database of its own.
 pub(super) trait Subject {
     fn base(&self) -> &Base;
@@ -12,7 +15,7 @@ pub(super) trait Subject {
     fn table(&self) -> &'static str;
 
     /// Returns the callers, each with the queues that it has. They connect and prepare, if they have to.
-    fn workers(&self, load: &Load) -> anyhow::Result<Vec<(Box<dyn Worker>, Vec<usize>)>>;
+    fn workers(&self, load: &Load) -> anyhow::Result<Workers>;
 
     /// Returns the number of tasks in the table.
     fn count(&self) -> anyhow::Result<u64> {

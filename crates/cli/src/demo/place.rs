@@ -19,7 +19,7 @@ pub(super) enum Place {
     /// In the temporary directory of the demo.
     Directory,
     /// In a database that the demo has made.
-    Database(Database),
+    Database(Box<Database>),
 }
 
 impl Place {
@@ -29,7 +29,7 @@ impl Place {
     /// The database cannot be made.
     pub(super) fn make(postgres: Option<&str>) -> Result<Self> {
         Ok(match postgres {
-            Some(url) => Self::Database(Database::make(url)?),
+            Some(url) => Self::Database(Box::new(Database::make(url)?)),
             None => Self::Directory,
         })
     }
