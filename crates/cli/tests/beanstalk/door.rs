@@ -6,6 +6,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::stores::{moved, until_served};
+
 /// A server that is killed when it is dropped.
 pub(crate) struct Door {
     child: Child,
@@ -24,7 +26,7 @@ impl Door {
                 command.env_remove(name);
             }
         }
-        command.args(["serve", "--listen", "127.0.0.1:0", "--beanstalk", "127.0.0.1:0"]).args(options);
+        command.args(["serve", "--listen", "127.0.0.1:0", "--beanstalk", "127.0.0.1:0"]).args(moved(options));
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("start a server");
         let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
         let mut next = |of: &str| {
@@ -33,6 +35,7 @@ impl Door {
         };
         let http = next("listening ");
         let address = next("listening beanstalk://");
+        until_served(http.trim_start_matches("http://"));
         Self { child, address, http }
     }
 

@@ -9,6 +9,8 @@ mod config;
 mod demo;
 mod doctor;
 mod environment;
+#[path = "../../../postgres/tests/kit/mod.rs"]
+mod kit;
 mod log;
 mod orders;
 mod otlp;
@@ -22,6 +24,7 @@ mod salvage;
 mod screen;
 mod serve;
 mod server;
+mod stores;
 mod targets;
 mod tls;
 mod top;

@@ -4,9 +4,9 @@ use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ExitStatus, Stdio};
 
-use rustix::process::{Pid, Signal, kill_process};
-
 pub(crate) use crate::program::tickwheel;
+use crate::stores::{moved, until_served};
+use rustix::process::{Pid, Signal, kill_process};
 
 /// A server. Dropping it kills it.
 pub(crate) struct Server {
@@ -26,7 +26,7 @@ impl Server {
         variables: impl IntoIterator<Item = (&'a str, &'a OsStr)>,
     ) -> Self {
         let mut command = tickwheel(&["serve"]);
-        command.args(options).envs(variables).stdout(Stdio::piped());
+        command.args(moved(options)).envs(variables).stdout(Stdio::piped());
         let mut child = command.spawn().expect("start a server");
         let mut line = String::new();
         BufReader::new(child.stdout.take().expect("piped"))
@@ -37,6 +37,7 @@ impl Server {
             .strip_prefix("listening ")
             .unwrap_or_else(|| panic!("the first line was {line:?}"));
         assert!(url.contains("://127.0.0.1:"), "{url}");
+        url.strip_prefix("http://").into_iter().for_each(until_served);
         Self { url: url.to_owned(), child }
     }
 

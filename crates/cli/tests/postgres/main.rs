@@ -10,5 +10,8 @@ mod program;
 #[path = "../cli/server.rs"]
 #[allow(dead_code, reason = "the tests of the command line use the rest")]
 mod server;
+#[path = "../cli/stores.rs"]
+#[allow(dead_code, reason = "this suite chooses its stores itself")]
+mod stores;
 mod transactions;
 mod words;
