@@ -1,4 +1,7 @@
-//! The bugs that the patches in `sim/planted` put into a copy of the product, and the promises on which each of them has to be found.
+//! The bugs that the simulator has to find, and the promises on which each of them has to be found. Most bugs are patches in `sim/planted`, which
+//! are put into a copy of the product. A bug of SQL is a statement that the simulated database carries out wrongly.
+
+use crate::database::Wrong;
 
 /// A planted bug, and the promises that it breaks.
 #[derive(Copy, Clone, Debug)]
@@ -7,13 +10,43 @@ pub struct Bug {
     pub name: &'static str,
     /// The promises that the bug breaks. If it is found on others, its effect is not understood.
     pub breaks: &'static [&'static str],
+    /// Where the bug is looked for.
+    pub sought: Sought,
+}
+
+/// The runs in which a bug is looked for.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Sought {
+    /// One server above a disk.
+    OnDisk,
+    /// Several nodes above one database.
+    Cluster,
+    /// Several nodes above one database, which carries this statement out wrongly. No patch is needed.
+    Statement(Wrong),
 }
 
 const fn bug(name: &'static str, breaks: &'static [&'static str]) -> Bug {
-    Bug { name, breaks }
+    Bug { name, breaks, sought: Sought::OnDisk }
 }
 
-/// All planted bugs.
+const fn statement(name: &'static str, wrong: Wrong, breaks: &'static [&'static str]) -> Bug {
+    Bug { name, breaks, sought: Sought::Statement(wrong) }
+}
+
+/// The bugs of the statements.
+pub const STATEMENTS: [Bug; 9] = [
+    statement("no-fence", Wrong::NoFence, &["P1"]),
+    statement("no-number-before", Wrong::NoNumberBefore, &["P1"]),
+    statement("resolve-without-lock", Wrong::ResolveWithoutLock, &["P1"]),
+    statement("unknown-is-done", Wrong::UnknownIsDone, &["P1"]),
+    statement("rollback-is-done", Wrong::RollbackIsDone, &["P1"]),
+    statement("end-without-beat", Wrong::EndWithoutBeat, &["validity"]),
+    statement("small-step", Wrong::SmallStep, &["P6"]),
+    statement("inbox-by-cursor", Wrong::InboxByCursor, &["inbox"]),
+    statement("row-deleted-as-read", Wrong::RowDeletedAsRead, &["P1", "inbox"]),
+];
+
+/// All planted bugs that are patches.
 ///
 /// A cancelled task that comes back breaks P5, an acked one P4; the seed decides which of the two comes first. A task
 /// that is lost and put again looks like a second task (P6).
@@ -82,6 +115,11 @@ pub const BUGS: [Bug; 51] = [
 pub const FAILURES: usize = 20;
 
 impl Bug {
+    /// The same bug, looked for among several nodes.
+    const fn in_cluster(self) -> Self {
+        Self { sought: Sought::Cluster, ..self }
+    }
+
     /// The verdict on the promises that were found broken, one for each failed seed: at least a third of them has to
     /// be promises that the bug breaks. The others may follow from the bug: a task that fires too early, for example,
     /// soon has a state that no world explains.
@@ -117,15 +155,18 @@ impl Bug {
 /// A sentence with the names of all bugs.
 pub fn find(name: &str) -> Result<Bug, String> {
     let known = || BUGS.map(|bug| bug.name).join(", ");
-    let found = BUGS.into_iter().find(|bug| bug.name == name);
+    let found = BUGS.into_iter().chain(STATEMENTS).find(|bug| bug.name == name);
     found.ok_or_else(|| format!("`{name}` has no promise that it breaks; there are {}", known()))
 }
 
-/// Switches the bug on for the rest of the process.
+/// Switches the bug on for the rest of the process. A statement is switched on by each run itself.
 ///
 /// # Errors
 /// A sentence: this build has no planted bugs.
 pub fn plant(bug: Bug) -> Result<(), String> {
+    if matches!(bug.sought, Sought::Statement(_)) {
+        return Ok(());
+    }
     Err(format!(
         "this build has no bug `{}`; `BUGS={} scripts/sim bugs` makes one that has it",
         bug.name, bug.name

@@ -1,6 +1,6 @@
 //! Several nodes above one simulated database: the store on PostgreSQL, its beats, its lanes and its readers, as they ship.
 //!
-//! From a seed follow the calls of clients, the faults of the database (see [`SimDatabase`]), and those of the nodes: a node is killed, stops
+//! From a seed follow the calls of clients, the rows that users write to the inbox, the faults of the database (see [`SimDatabase`]), and those of the nodes: a node is killed, stops
 //! for up to three leases and goes on, leaves in order, loses its sessions, or is cut off. Clients send calls to any node that says it owns
 //! the shard. A ledger judges all answers.
 
@@ -8,6 +8,8 @@ mod ledger;
 mod mishap;
 mod node;
 mod plan;
+mod rows;
+pub mod search;
 mod workload;
 
 use std::collections::BTreeMap;
@@ -18,6 +20,7 @@ use tickwheel_engine::{CallId as ProductCall, Input};
 use self::ledger::Ledger;
 use self::node::{ACQUIRE_AGAIN_NS, Boot, SimNode};
 use self::plan::Plan;
+use self::rows::{INBOX, Rows};
 use self::workload::Workload;
 use crate::database::{Met, SimDatabase, Wrong};
 use crate::fibers::words as words_of_panic;
@@ -67,6 +70,45 @@ pub struct Seen {
     pub owners: u64,
     /// Processes that were killed, stopped by a signal, left in order, and were cut off.
     pub mishaps: [u64; 4],
+    /// Rows of the inbox that users wrote.
+    pub rows: u64,
+    /// Rows of the inbox that were taken or refused.
+    pub rows_ended: u64,
+}
+
+impl Outcome {
+    /// How often the run met each situation. A search that passes proves nothing about a situation that it has not met.
+    #[must_use]
+    pub fn situations(&self) -> [(&'static str, u64); 25] {
+        let (met, seen) = (&self.met, &self.seen);
+        [
+            ("steps", self.steps),
+            ("calls", seen.calls),
+            ("answered calls", seen.answered),
+            ("calls without an answer", seen.lost),
+            ("refused calls", seen.refused),
+            ("deliveries", seen.delivered),
+            ("ownerships", seen.owners),
+            ("processes that were killed", seen.mishaps[0]),
+            ("processes that were stopped", seen.mishaps[1]),
+            ("processes that left", seen.mishaps[2]),
+            ("places that were cut off", seen.mishaps[3]),
+            ("commits", met.commits),
+            ("orphans", met.orphans),
+            ("waits for a lock", met.waits),
+            ("batches found done", met.resolved[0]),
+            ("batches found absent", met.resolved[1]),
+            ("batches of an owner before", met.resolved[2]),
+            ("lost batches", met.resolved[3]),
+            ("fail-overs", met.fail_overs),
+            ("lost commits", met.lost_commits),
+            ("folds", met.folds),
+            ("ended incarnations", met.ended),
+            ("rows of the inbox", seen.rows),
+            ("rows that were taken or refused", seen.rows_ended),
+            ("rows that were refused", met.rows_refused),
+        ]
+    }
 }
 
 /// Runs a seed. `wrong`: the statement that is wrong on purpose.
@@ -107,6 +149,7 @@ struct World {
     next_mishap_ns: u64,
     mishaps: u64,
     workload: Workload,
+    rows: Rows,
     ledger: Ledger,
     /// Calls under way: the node, the shard, the client and the call.
     open: BTreeMap<CallId, (usize, u32, Call)>,
@@ -142,6 +185,7 @@ impl World {
             runs: 0,
             next_mishap_ns: 0,
             mishaps: 0,
+            rows: Rows::default(),
             ledger: Ledger::default(),
             open: BTreeMap::new(),
             last_call: 0,
@@ -175,11 +219,14 @@ impl World {
             .chain(others)
             .min();
         self.advance(next_ns.unwrap_or(self.now_ns));
+        self.look_at_rows()?;
         self.connect_and_start();
         if self.is_hostile && self.now_ns >= self.next_mishap_ns {
             self.mishap()?;
         }
         self.work()?;
+        self.look_at_rows()?;
+        self.write_rows();
         self.send_calls();
         Ok(())
     }
@@ -272,6 +319,7 @@ impl World {
         let is_to_be_acquired = seat.shard.is_to_be_acquired();
         if is_to_be_acquired && !leaves && now_ns >= seat.asked_ns + ACQUIRE_AGAIN_NS {
             seat.asked_ns = now_ns;
+            seat.inbox.forget();
             seat.shard.acquire(now);
             seat.turn_ns = now_ns;
         } else {
@@ -394,6 +442,7 @@ impl World {
         }
         self.workload.rest();
         self.until("a call is not answered", |world| world.open.is_empty())?;
+        self.until_kept(INBOX, "a row of the inbox is not taken", |world| world.rows.are_over())?;
         for key in 0..self.plan.keys {
             self.ask_all(|_| Some(Verb::Get), Some(key))?;
         }
@@ -453,10 +502,14 @@ impl World {
     }
 
     fn until(&mut self, what: &str, is_so: impl Fn(&Self) -> bool) -> Step {
+        self.until_kept("P3", what, is_so)
+    }
+
+    fn until_kept(&mut self, promise: &'static str, what: &str, is_so: impl Fn(&Self) -> bool) -> Step {
         let latest_ns = self.now_ns + CALM_NS;
         while !is_so(self) {
             if self.now_ns > latest_ns {
-                return Err(violation("P3", what.to_owned()));
+                return Err(violation(promise, what.to_owned()));
             }
             self.step()?;
         }

@@ -7,11 +7,14 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use tickwheel_postgres::database::{ConnectFailure, Database, Failure};
 
 mod fault;
+mod inbox;
 mod reads;
 mod session;
 mod tables;
 
 pub use self::fault::{Faults, Wrong};
+use self::inbox::Change;
+pub use self::inbox::RowState;
 pub use self::session::SimSession;
 use self::tables::{Done, Lock, NodeRow, ShardRows, Tables, Write};
 use crate::fibers;
@@ -68,6 +71,8 @@ pub struct Met {
     pub folds: u64,
     /// Incarnations that another one ended.
     pub ended: u64,
+    /// Rows of the inbox that were refused.
+    pub rows_refused: u64,
 }
 
 /// A transaction that committed.
@@ -95,8 +100,11 @@ struct State {
     ended: BTreeMap<u64, bool>,
     /// The sessions, each with its place and its incarnation.
     sessions: BTreeMap<u64, (usize, String)>,
-    /// The number of the last session or transaction.
+    /// The number of the last session or transaction, and the id of the last row of the inbox.
     last: u64,
+    last_row: i64,
+    /// The last row of the inbox that each owner has read: its shard and its epoch.
+    cursors: BTreeMap<(u32, i64), i64>,
     rng: Rng,
     faults: Faults,
     wrong: Wrong,
@@ -122,6 +130,7 @@ struct Open {
     /// The rows that the transaction changed.
     nodes: Vec<(String, NodeRow)>,
     shards: Vec<(u32, Arc<ShardRows>)>,
+    inbox: Vec<Change>,
 }
 
 impl SimDatabase {
@@ -142,6 +151,8 @@ impl SimDatabase {
             ended: BTreeMap::new(),
             sessions: BTreeMap::new(),
             last: 0,
+            last_row: 0,
+            cursors: BTreeMap::new(),
             rng: Rng::new(seed),
             faults: Faults::default(),
             wrong: Wrong::Nothing,
@@ -366,6 +377,7 @@ impl State {
             }
             self.tables.nodes.extend(open.nodes);
             self.tables.shards.extend(open.shards);
+            open.inbox.into_iter().for_each(|change| self.tables.inbox.apply(change));
             self.met.commits += 1;
             self.journal.push(Entry { at_ns, timeline: self.timeline, text: open.text });
         }
@@ -423,6 +435,7 @@ impl State {
             text,
             nodes,
             shards,
+            inbox: write.inbox_changes(&done),
         };
         self.open.insert(no, open);
         Ok((no, done))

@@ -181,7 +181,7 @@ impl<S: QueueStore> Driver<S> {
                 // If the caller has gone, its `Delivered` is dropped and gives the delivered tasks back.
                 let _ = reply.send(Delivered::new(answer, self.back.clone()));
             } else {
-                self.inbox.answered(self.shard.store_mut(), call, answer);
+                self.inbox.answered(&mut self.shard, call, answer);
             }
         }
     }

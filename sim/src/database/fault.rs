@@ -74,4 +74,8 @@ pub enum Wrong {
     EndWithoutBeat,
     /// The epoch grows by 1, and no number is raised, after the database may have lost batches.
     SmallStep,
+    /// A read of the inbox begins behind the last row that the owner has read.
+    InboxByCursor,
+    /// A read of the inbox deletes the rows that it returns.
+    RowDeletedAsRead,
 }

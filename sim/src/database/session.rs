@@ -182,6 +182,7 @@ impl SimSession {
             | Done::Committed(_)
             | Done::Taken(Taken::Held(_) | Taken::Outdated)
             | Done::Released => {}
+            Done::Moved(claims) => met.rows_refused += claims.len() as u64,
         }
     }
 
@@ -257,13 +258,19 @@ impl Session for SimSession {
         Ok(has_ended)
     }
 
-    // The simulated database has no inbox, so there is nothing to take or to refuse.
-    fn inbox(&mut self, _owned: &[Claim], _max: usize) -> Result<Vec<InboxPage>, Failure> {
-        Ok(Vec::new())
+    fn inbox(&mut self, owned: &[Claim], max: usize) -> Result<Vec<InboxPage>, Failure> {
+        self.request()?;
+        let pages = {
+            let mut state = self.database.lock();
+            state.settle();
+            state.read_inbox(owned, max)
+        };
+        self.travel()?;
+        Ok(pages)
     }
 
-    fn refuse(&mut self, _refusals: &[Refusal]) -> Result<(), Failure> {
-        Ok(())
+    fn refuse(&mut self, refusals: &[Refusal]) -> Result<(), Failure> {
+        self.write(&Write::Refuse(refusals.to_vec())).map(drop)
     }
 
     fn leave(&mut self, incarnation: &str) -> Result<(), Failure> {
