@@ -79,7 +79,7 @@ pub struct Seen {
 impl Outcome {
     /// How often the run met each situation. A search that passes proves nothing about a situation that it has not met.
     #[must_use]
-    pub fn situations(&self) -> [(&'static str, u64); 25] {
+    pub fn situations(&self) -> [(&'static str, u64); 26] {
         let (met, seen) = (&self.met, &self.seen);
         [
             ("steps", self.steps),
@@ -102,6 +102,7 @@ impl Outcome {
             ("lost batches", met.resolved[3]),
             ("fail-overs", met.fail_overs),
             ("lost commits", met.lost_commits),
+            ("lost commits that were visible", met.lost_unreplicated),
             ("folds", met.folds),
             ("ended incarnations", met.ended),
             ("rows of the inbox", seen.rows),
@@ -225,6 +226,9 @@ impl World {
             self.mishap()?;
         }
         self.work()?;
+        if let Some(what) = self.database.disorder() {
+            return Err(violation("log", what));
+        }
         self.look_at_rows()?;
         self.write_rows();
         self.send_calls();

@@ -139,12 +139,15 @@ impl SimDatabase {
     #[must_use]
     pub fn row(&self, shard: u32, id: i64) -> RowState {
         let state = self.lock();
+        // What the standby lacks was not acknowledged, and may be lost.
+        let tables = state.unreplicated.as_ref().map_or(&state.tables, |(_, tables)| tables);
+        let inbox = &tables.inbox;
         let adds = |change: &Change| matches!(change, Change::Added(_, entry) if entry.id == id);
         if state.open.values().any(|open| open.inbox.iter().any(adds)) {
             RowState::Open
-        } else if state.tables.inbox.waiting.contains_key(&(shard, id)) {
+        } else if inbox.waiting.contains_key(&(shard, id)) {
             RowState::Waiting
-        } else if let Some(why) = state.tables.inbox.refused.get(&(shard, id)) {
+        } else if let Some(why) = inbox.refused.get(&(shard, id)) {
             RowState::Refused(why.clone())
         } else {
             RowState::Gone

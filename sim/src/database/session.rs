@@ -5,7 +5,7 @@ use tickwheel_postgres::database::{
     ShardBatch, Take, Taken,
 };
 
-use super::fault::Wrong;
+use super::fault::{Faults, Wrong};
 use super::tables::{Done, Lock, Write};
 use super::{COUNTED_MAX, SimDatabase, State};
 
@@ -108,9 +108,8 @@ impl SimSession {
                 self.travel()?;
                 return Ok(Done::Resolved(resolution));
             }
-        } else {
-            self.wait_for(&write.locks(), since_ns)?;
         }
+        self.wait_for(&write.locks(), since_ns)?;
         let (no, done, commit_ns) = {
             let mut state = self.database.lock();
             if Self::refuses(&mut state) {
@@ -145,13 +144,18 @@ impl SimSession {
             if let Some(open) = state.open.get_mut(&no) {
                 open.ends_ns = ends_ns;
             }
-            (no, done, commit_ns)
+            let ends_ns = state.open.get(&no).map_or(ends_ns, |open| state.end_of(open));
+            (no, done, ends_ns - state.now_ns)
         };
-        self.database.pass(commit_ns);
-        let committed = {
+        let mut wait_ns = commit_ns;
+        let committed = loop {
+            self.database.pass(wait_ns);
             let mut state = self.database.lock();
             state.settle();
-            state.ended.remove(&no)
+            match state.open.get(&no).map(|open| state.end_of(open)) {
+                Some(ends_ns) => wait_ns = ends_ns - state.now_ns,
+                None => break state.ended.remove(&no),
+            }
         };
         if committed != Some(true) {
             return self.gone("the session was ended while it committed");
@@ -186,11 +190,10 @@ impl SimSession {
         }
     }
 
-    /// Reads the outcome of a batch while a transaction holds its shard. A right statement would wait.
+    /// Reads the outcome of a batch. A right statement would wait for the transaction that holds the shard, and for the standby.
     fn resolve_carelessly(&self, doubt: &Doubt) -> Option<Resolution> {
         let mut state = self.database.lock();
         state.settle();
-        state.locked_until(&Write::Resolve(*doubt).locks())?;
         let done = state.tables.clone().carry_out(
             &Write::Resolve(*doubt),
             (state.timeline, state.clock_ns()),
@@ -210,6 +213,7 @@ impl State {
         self.sessions.remove(&session);
         let (kind, commits) = (self.rng.below(3), self.rng.chance(50));
         let goes_on_ns = self.rng.below(self.faults.orphan_ns.max(1));
+        let is_shown_early = self.rng.chance(50);
         let outcome = match kind {
             0 => Some(true),
             1 => Some(false),
@@ -225,6 +229,10 @@ impl State {
         self.met.lost_done += u64::from(outcome == Some(true));
         self.met.lost_undone += u64::from(outcome == Some(false));
         self.met.orphans += u64::from(outcome.is_none());
+        if outcome.is_none() && is_shown_early && commits {
+            // The client learns nothing, as with every other orphan.
+            self.show_early(no, self.now_ns + goes_on_ns);
+        }
         self.settle();
         outcome
     }
@@ -246,6 +254,12 @@ impl Session for SimSession {
     }
 
     fn end(&mut self, incarnation: &str, beat: i64) -> Result<bool, Failure> {
+        let late_ns = {
+            let mut state = self.database.lock();
+            let Faults { late_end_percent, stall_ns, .. } = state.faults;
+            if state.happens(10 * late_end_percent) { state.rng.below(stall_ns.max(1)) } else { 0 }
+        };
+        self.database.pass(late_ns);
         let end = Write::End { incarnation: incarnation.to_owned(), beat };
         let Done::Ended(has_ended) = self.write(&end)? else { unreachable!("an end is answered as one") };
         if has_ended {

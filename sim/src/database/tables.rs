@@ -228,6 +228,17 @@ impl ShardRows {
         last(self.batches.keys().next_back()).max(last(self.folds.keys().next_back()))
     }
 
+    /// Looks at the last two batches: their numbers are consecutive, and the epoch never falls.
+    pub(super) fn disorder(&self) -> Option<String> {
+        let mut last = self.batches.iter().rev();
+        let (no, batch) = last.next()?;
+        if batch.epoch != self.epoch {
+            return Some(format!("batch {no} has epoch {}, and the shard {}", batch.epoch, self.epoch));
+        }
+        let (before, _) = last.next()?;
+        (before + 1 != *no).then(|| format!("batch {no} follows batch {before}"))
+    }
+
     /// Writes an empty batch behind all others.
     fn log_empty(&mut self, wall: i64, timelines_passed: i64) {
         let no = self.last_no() + 1;
