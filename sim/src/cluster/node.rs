@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use tickwheel_engine::{
-    Answer as ProductAnswer, CallId as ProductCall, EngineConfig, Input, Now, ShardId, Timestamp,
+    Answer as ProductAnswer, CallId as ProductCall, EngineConfig, Input, Now, ShardId, Timestamp, Validity,
 };
 use tickwheel_postgres::database::NodeEntry;
 use tickwheel_postgres::{Beats, Event, Lane, Node, Polls, PostgresStore, Reader, Rest};
@@ -127,6 +127,12 @@ impl SimNode {
 
     pub(super) fn runs(&self) -> bool {
         self.stopped_until_ns.is_none()
+    }
+
+    /// Whether the process may answer for its shards.
+    pub(super) fn is_valid(&self) -> bool {
+        let incarnation = self.node.incarnation();
+        incarnation.is_some_and(|incarnation| self.node.validity(&incarnation) == Validity::Valid)
     }
 
     /// Returns when the process next does something by itself (simulated, ns).

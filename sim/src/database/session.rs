@@ -5,7 +5,7 @@ use tickwheel_postgres::database::{
     ShardBatch, Take, Taken,
 };
 
-use super::fault::{Faults, Wrong};
+use super::fault::Wrong;
 use super::tables::{Done, Lock, Write};
 use super::{COUNTED_MAX, SimDatabase, State};
 
@@ -256,8 +256,8 @@ impl Session for SimSession {
     fn end(&mut self, incarnation: &str, beat: i64) -> Result<bool, Failure> {
         let late_ns = {
             let mut state = self.database.lock();
-            let Faults { late_end_percent, stall_ns, .. } = state.faults;
-            if state.happens(10 * late_end_percent) { state.rng.below(stall_ns.max(1)) } else { 0 }
+            let longest_ns = state.faults.late_end_ns;
+            if longest_ns > 0 && state.rng.chance(50) { state.rng.below(longest_ns) } else { 0 }
         };
         self.database.pass(late_ns);
         let end = Write::End { incarnation: incarnation.to_owned(), beat };
