@@ -1,5 +1,5 @@
-//! One order of events in which only the comparison of the epochs keeps a former owner from a commit. In all others, the number of the batch
-//! does the same, so seeds seldom show the comparison to be needed.
+//! Orders of events that seeds seldom meet: only the comparison of the epochs keeps a former owner from a commit, and only the comparison of
+//! the beats keeps a process from ending another one that has just beaten.
 
 use tickwheel_postgres::database::{Claim, Database, NodeEntry, Session, ShardBatch, Take, Taken};
 use tickwheel_sim::bugs::STATEMENTS;
@@ -70,4 +70,29 @@ fn a_commit_that_does_not_compare_the_epoch_lets_a_former_owner_in() {
     assert_eq!(bug.breaks, ["log"]);
     let found = stale_commit(Wrong::NoFence).expect("the former owner commits");
     assert!(found.contains("has epoch 1, and the shard 1025"), "{found}");
+}
+
+/// Another process saw a beat for a lease, and its request to end the incarnation arrives behind the next beat. Returns whether the shard
+/// is taken from an owner that is valid.
+fn end_of_the_living(wrong: Wrong) -> bool {
+    let database = SimDatabase::new(1, 1, [0; 16], 1_500_000_000_000);
+    database.set_wrong(wrong);
+    let mut living = join(&database, "living");
+    let (claim, _) = take(&mut living, "living");
+    let mut other = join(&database, "other");
+    let seen = other.beat("other").expect("it answers").others;
+    assert_eq!(seen, [("living".to_owned(), 0)]);
+    assert!(living.beat("living").expect("it answers").wall_ns.is_some(), "it is valid from now on");
+    let has_ended = other.end("living", 0).expect("it answers");
+    let asked = Take { shard: 0, incarnation: "other".to_owned(), wall: 0 };
+    let is_taken = matches!(other.take(&asked), Ok(Taken::Taken(_)));
+    assert_eq!(has_ended, is_taken);
+    assert_eq!(database.owner(0).0 > claim.epoch, is_taken);
+    is_taken
+}
+
+#[test]
+fn an_end_that_does_not_compare_the_beat_takes_the_shard_from_a_valid_owner() {
+    assert!(!end_of_the_living(Wrong::Nothing));
+    assert!(end_of_the_living(Wrong::EndWithoutBeat));
 }
