@@ -4,12 +4,15 @@
 //! for up to three leases and goes on, leaves in order, loses its sessions, or is cut off. Clients send calls to any node that says it owns
 //! the shard. A ledger judges all answers.
 
+mod clocks;
 mod ledger;
 mod mishap;
 mod node;
 mod plan;
 mod rows;
 pub mod search;
+#[cfg(test)]
+mod set_back;
 mod workload;
 
 use std::collections::BTreeMap;
@@ -17,6 +20,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use tickwheel_engine::{CallId as ProductCall, Input};
 
+use self::clocks::Clocks;
 use self::ledger::Ledger;
 use self::node::{ACQUIRE_AGAIN_NS, Boot, SimNode};
 use self::plan::Plan;
@@ -137,10 +141,7 @@ struct World {
     rng: Rng,
     now_ns: u64,
     database: SimDatabase,
-    /// The latest instant that the clock of the database has shown (ms).
-    latest_ms: i64,
-    /// The clock before it was set (ns), less the simulated time, and until when a node may not know of it (simulated, ns).
-    clocks_before: Vec<(i128, u64)>,
+    clocks: Clocks,
     machines: Vec<Boot>,
     nodes: Vec<Option<SimNode>>,
     /// When a node that has ended starts again, and when a place is connected again (simulated, ns).
@@ -164,6 +165,10 @@ impl World {
     fn new(seed: u64, wrong: Wrong, print: bool) -> Self {
         let mut rng = Rng::new(seed ^ 0x636c_7573_7465_7200);
         let plan = Plan::draw(&mut rng);
+        Self::of(plan, rng, wrong, print)
+    }
+
+    fn of(plan: Plan, mut rng: Rng, wrong: Wrong, print: bool) -> Self {
         let database = SimDatabase::new(rng.next_u64(), plan.shards, *b"sixteen  secrets", plan.wall_ms);
         database.set_faults(plan.faults);
         database.set_wrong(wrong);
@@ -176,8 +181,7 @@ impl World {
             workload: Workload::new(&plan, rng.split()),
             rng,
             now_ns: 0,
-            latest_ms: plan.wall_ms,
-            clocks_before: Vec::new(),
+            clocks: Clocks::new(plan.wall_ms, plan.nodes),
             database,
             nodes: machines.iter().map(|_| None).collect(),
             starts_ns: vec![0; machines.len()],
@@ -243,23 +247,15 @@ impl World {
     }
 
     fn note_clock(&mut self) {
-        let now_ns = self.now_ns;
-        // A process in doubt goes on by the clock that it knows, and a task that became due then is delivered once the process is valid again.
-        let is_known = self.nodes.iter().flatten().all(SimNode::is_valid);
-        self.clocks_before.retain(|(_, until_ns)| now_ns <= *until_ns || !is_known);
-        let before = self.clocks_before.iter().map(|(clock_ns, _)| clock_ns + i128::from(now_ns));
-        let latest_ns = before.fold(self.database.wall_ns(), i128::max);
-        let latest_ms = i64::try_from(latest_ns / 1_000_000).expect("runs are short");
-        self.latest_ms = self.latest_ms.max(latest_ms);
+        let is_valid = |place: usize| self.nodes[place].as_ref().is_some_and(SimNode::is_valid);
+        self.clocks.note(self.now_ns, self.database.wall_ns(), is_valid);
     }
 
-    /// Sets the clock of the database. A node that is valid learns it within a lease, by its next beat.
+    /// Sets the clock of the database.
     fn step_clock(&mut self, by_ms: i64) {
-        let clock_ns = self.database.wall_ns() - i128::from(self.now_ns);
         let lease_ns = u64::from(self.plan.lease_ms) * 1_000_000;
-        // A clock that was set back by half a second or less is not followed: that may be drift or a slow answer.
-        let until_ns = if by_ms.abs() <= 500 { u64::MAX } else { self.now_ns + lease_ns };
-        self.clocks_before.push((clock_ns, until_ns));
+        let runs = |place: usize| self.nodes[place].is_some();
+        self.clocks.step((self.now_ns, self.database.wall_ns()), by_ms, lease_ns, runs);
         self.database.step_clock(by_ms);
         self.note_clock();
     }
@@ -367,7 +363,7 @@ impl World {
     }
 
     fn take_answer(&mut self, id: CallId, answer: tickwheel_queue::Answer) -> Step {
-        let Some((_, _, call)) = self.open.remove(&id) else { return Ok(()) };
+        let Some((place, _, call)) = self.open.remove(&id) else { return Ok(()) };
         let answer = words::answer(&call, answer);
         self.trace.event(format_args!("{} ns: {id:?} is answered {answer:?}", self.now_ns));
         self.seen.answered += 1;
@@ -376,7 +372,7 @@ impl World {
             found.iter().for_each(|one| self.workload.got(&call.queue, one));
         }
         self.workload.ended(id, self.now_ns);
-        self.ledger.answered(id, answer, (self.now_ns, self.latest_ms))
+        self.ledger.answered(id, answer, (self.now_ns, self.clocks.latest_ms(place)))
     }
 
     /// The calls of these nodes and shards get no answer any more.
@@ -394,6 +390,7 @@ impl World {
     /// The process ends. What it sent may still take effect.
     fn end_node(&mut self, place: usize) {
         self.nodes[place] = None;
+        self.clocks.ended(place);
         self.database.end_sessions(place);
         self.lose_calls(|of, _| of == place);
         let lease_ns = u64::from(self.plan.lease_ms) * 1_000_000;

@@ -244,7 +244,7 @@ impl Ledger {
         self.grants.clear();
     }
 
-    /// A node answered. `latest_ms`: the latest instant that the clock of the database has shown (ms).
+    /// A node answered. `latest_ms`: the latest instant that it may take for the present (ms), see [`Clocks`](super::clocks::Clocks).
     ///
     /// # Errors
     /// No world explains the answer.
@@ -325,7 +325,7 @@ impl Ledger {
         let place = (op.call.queue.clone(), one.key.clone());
         self.note(&place.0, &place.1, format!("delivered by epoch {}: {one:?}", op.epoch));
         if one.due_at > latest_ms {
-            let what = format!("{one:?} was delivered, and the database's clock shows {latest_ms} at most");
+            let what = format!("{one:?} was delivered, and the clock shows {latest_ms} at most");
             return Err(self.violation("P2", what, &place));
         }
         self.identify(one.id, &place)?;
