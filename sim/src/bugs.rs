@@ -115,9 +115,11 @@ pub const BUGS: [Bug; 53] = [
     bug("job-in-memory-only", &["P1"]),
     // At the seams. A former owner says what it remembers: a task as it was, or one that is gone.
     bug("answer-after-ownership", &["ownership", "P1", "P4", "P5", "P6"]),
-    // Among several nodes. A former owner also forgets what the present one has answered.
-    bug("read-after-validity", &["validity", "P1", "P4", "P5", "P6"]).in_cluster(),
-    bug("numbers-not-raised-after-loss", &["P6", "P4"]).in_cluster(),
+    // Among several nodes. Each answer of a former owner breaks the validity before the ledger sees it, whatever it says. A process that goes on
+    // without the database does not learn that its clock was set back, so it may also deliver a task too early (P2), which follows from the bug.
+    bug("read-after-validity", &["validity"]).in_cluster(),
+    // The numbers of changes are the versions of tasks: a version is then seen with two contents, or an id with two keys.
+    bug("numbers-not-raised-after-loss", &["P6"]).in_cluster(),
 ];
 
 /// The number of seeds that have to fail before the verdict about the promises is given.

@@ -34,7 +34,7 @@ pub struct Failure {
     pub promise: &'static str,
     /// The words of the violation.
     pub what: String,
-    /// What happened to the key, one event a line.
+    /// The events of the key, one a line.
     pub story: Vec<String>,
 }
 

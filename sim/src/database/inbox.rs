@@ -139,7 +139,7 @@ impl SimDatabase {
     #[must_use]
     pub fn row(&self, shard: u32, id: i64) -> RowState {
         let state = self.lock();
-        // What the standby lacks was not acknowledged, and may be lost.
+        // A commit that the standby lacks was not acknowledged, and may be lost.
         let tables = state.unreplicated.as_ref().map_or(&state.tables, |(_, tables)| tables);
         let inbox = &tables.inbox;
         let adds = |change: &Change| matches!(change, Change::Added(_, entry) if entry.id == id);
