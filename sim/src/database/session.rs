@@ -103,11 +103,10 @@ impl SimSession {
         let is_careless = self.database.lock().wrong == Wrong::ResolveWithoutLock;
         if let Write::Resolve(doubt) = write
             && is_careless
+            && let Some(resolution) = self.resolve_carelessly(doubt)
         {
-            if let Some(resolution) = self.resolve_carelessly(doubt) {
-                self.travel()?;
-                return Ok(Done::Resolved(resolution));
-            }
+            self.travel()?;
+            return Ok(Done::Resolved(resolution));
         }
         self.wait_for(&write.locks(), since_ns)?;
         let (no, done, commit_ns) = {

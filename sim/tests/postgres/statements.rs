@@ -17,12 +17,13 @@ const SEEDS: [(&str, Range<u64>); 7] = [
     ("inbox-by-cursor", 0..60),
     ("row-deleted-as-read", 0..60),
 ];
+
 /// Returns the seed that finds the wrong statement, with its promise.
 fn find(wrong: Wrong, seeds: Range<u64>) -> Option<(u64, &'static str)> {
     let runs = seeds.map(|seed| (seed, cluster::run(seed, wrong, false).violation));
     // An assertion of the product is no find of the ledger.
-    let found = runs.filter_map(|(seed, violation)| Some((seed, violation?.promise)));
-    found.filter(|(_, promise)| *promise != tickwheel_sim::PANIC).next()
+    let mut found = runs.filter_map(|(seed, violation)| Some((seed, violation?.promise)));
+    found.find(|(_, promise)| *promise != tickwheel_sim::PANIC)
 }
 
 #[test]
