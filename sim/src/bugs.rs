@@ -1,4 +1,7 @@
-//! The bugs that the patches in `sim/planted` put into a copy of the product, and the promises on which each of them has to be found.
+//! The bugs that the simulator has to find, and the promises on which each of them has to be found. Most bugs are patches in `sim/planted`, which
+//! are put into a copy of the product. A bug of SQL is a statement that the simulated database carries out wrongly.
+
+use crate::database::Wrong;
 
 /// A planted bug, and the promises that it breaks.
 #[derive(Copy, Clone, Debug)]
@@ -7,17 +10,53 @@ pub struct Bug {
     pub name: &'static str,
     /// The promises that the bug breaks. If it is found on others, its effect is not understood.
     pub breaks: &'static [&'static str],
+    /// Where the bug is looked for.
+    pub sought: Sought,
+}
+
+/// The runs in which a bug is looked for.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Sought {
+    /// One server above a disk.
+    OnDisk,
+    /// Several nodes above one database.
+    Cluster,
+    /// Several nodes above one database, which carries this statement out wrongly. No patch is needed.
+    Statement(Wrong),
 }
 
 const fn bug(name: &'static str, breaks: &'static [&'static str]) -> Bug {
-    Bug { name, breaks }
+    Bug { name, breaks, sought: Sought::OnDisk }
 }
 
-/// All planted bugs.
+const fn statement(name: &'static str, wrong: Wrong, breaks: &'static [&'static str]) -> Bug {
+    Bug { name, breaks, sought: Sought::Statement(wrong) }
+}
+
+/// The statements that seeds seldom show to be wrong: a test shows each by one order of events, see `sim/tests/postgres/fence.rs`.
+pub const SELDOM_FOUND: [&str; 2] = ["no-fence", "end-without-beat"];
+
+const LOST: &[&str] = &["P1", "P4", "P5", "P6", "inbox"];
+
+/// The bugs of the statements.
+pub const STATEMENTS: [Bug; 9] = [
+    statement("no-fence", Wrong::NoFence, &["log"]),
+    statement("no-number-before", Wrong::NoNumberBefore, &["log"]),
+    // A commit that is lost was acknowledged: a put, a cancel, an ack, or a lease, as with a reply before the sync.
+    statement("resolve-without-lock", Wrong::ResolveWithoutLock, LOST),
+    statement("unknown-is-done", Wrong::UnknownIsDone, LOST),
+    statement("rollback-is-done", Wrong::RollbackIsDone, LOST),
+    statement("end-without-beat", Wrong::EndWithoutBeat, &["validity"]),
+    statement("small-step", Wrong::SmallStep, &["P6"]),
+    statement("inbox-by-cursor", Wrong::InboxByCursor, &["inbox"]),
+    statement("row-deleted-as-read", Wrong::RowDeletedAsRead, &["P1", "inbox"]),
+];
+
+/// All planted bugs that are patches.
 ///
 /// A cancelled task that comes back breaks P5, an acked one P4; the seed decides which of the two comes first. A task
 /// that is lost and put again looks like a second task (P6).
-pub const BUGS: [Bug; 51] = [
+pub const BUGS: [Bug; 53] = [
     // In the store.
     bug("reply-before-sync", &["P1", "P4", "P5", "P6"]),
     bug("no-dir-sync", &["P1"]),
@@ -76,12 +115,22 @@ pub const BUGS: [Bug; 51] = [
     bug("job-in-memory-only", &["P1"]),
     // At the seams. A former owner says what it remembers: a task as it was, or one that is gone.
     bug("answer-after-ownership", &["ownership", "P1", "P4", "P5", "P6"]),
+    // Among several nodes. Each answer of a former owner breaks the validity before the ledger sees it, whatever it says. A process that goes on
+    // without the database does not learn that its clock was set back, so it may also deliver a task too early (P2), which follows from the bug.
+    bug("read-after-validity", &["validity"]).in_cluster(),
+    // The numbers of changes are the versions of tasks: a version is then seen with two contents, or an id with two keys.
+    bug("numbers-not-raised-after-loss", &["P6"]).in_cluster(),
 ];
 
 /// The number of seeds that have to fail before the verdict about the promises is given.
 pub const FAILURES: usize = 20;
 
 impl Bug {
+    /// The same bug, looked for among several nodes.
+    const fn in_cluster(self) -> Self {
+        Self { sought: Sought::Cluster, ..self }
+    }
+
     /// The verdict on the promises that were found broken, one for each failed seed: at least a third of them has to
     /// be promises that the bug breaks. The others may follow from the bug: a task that fires too early, for example,
     /// soon has a state that no world explains.
@@ -117,15 +166,18 @@ impl Bug {
 /// A sentence with the names of all bugs.
 pub fn find(name: &str) -> Result<Bug, String> {
     let known = || BUGS.map(|bug| bug.name).join(", ");
-    let found = BUGS.into_iter().find(|bug| bug.name == name);
+    let found = BUGS.into_iter().chain(STATEMENTS).find(|bug| bug.name == name);
     found.ok_or_else(|| format!("`{name}` has no promise that it breaks; there are {}", known()))
 }
 
-/// Switches the bug on for the rest of the process.
+/// Switches the bug on for the rest of the process. A statement is switched on by each run itself.
 ///
 /// # Errors
 /// A sentence: this build has no planted bugs.
 pub fn plant(bug: Bug) -> Result<(), String> {
+    if matches!(bug.sought, Sought::Statement(_)) {
+        return Ok(());
+    }
     Err(format!(
         "this build has no bug `{}`; `BUGS={} scripts/sim bugs` makes one that has it",
         bug.name, bug.name

@@ -1,13 +1,18 @@
 //! Several nodes above one simulated database: the store on PostgreSQL, its beats, its lanes and its readers, as they ship.
 //!
-//! From a seed follow the calls of clients, the faults of the database (see [`SimDatabase`]), and those of the nodes: a node is killed, stops
+//! From a seed follow the calls of clients, the rows that users write to the inbox, the faults of the database (see [`SimDatabase`]), and those of the nodes: a node is killed, stops
 //! for up to three leases and goes on, leaves in order, loses its sessions, or is cut off. Clients send calls to any node that says it owns
 //! the shard. A ledger judges all answers.
 
+mod clocks;
 mod ledger;
 mod mishap;
 mod node;
 mod plan;
+mod rows;
+pub mod search;
+#[cfg(test)]
+mod set_back;
 mod workload;
 
 use std::collections::BTreeMap;
@@ -15,9 +20,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use tickwheel_engine::{CallId as ProductCall, Input};
 
+use self::clocks::Clocks;
 use self::ledger::Ledger;
 use self::node::{ACQUIRE_AGAIN_NS, Boot, SimNode};
 use self::plan::Plan;
+use self::rows::{INBOX, Rows};
 use self::workload::Workload;
 use crate::database::{Met, SimDatabase, Wrong};
 use crate::fibers::words as words_of_panic;
@@ -67,6 +74,46 @@ pub struct Seen {
     pub owners: u64,
     /// Processes that were killed, stopped by a signal, left in order, and were cut off.
     pub mishaps: [u64; 4],
+    /// Rows of the inbox that users wrote.
+    pub rows: u64,
+    /// Rows of the inbox that were taken or refused.
+    pub rows_ended: u64,
+}
+
+impl Outcome {
+    /// How often the run met each situation. A search that passes proves nothing about a situation that it has not met.
+    #[must_use]
+    pub fn situations(&self) -> [(&'static str, u64); 26] {
+        let (met, seen) = (&self.met, &self.seen);
+        [
+            ("steps", self.steps),
+            ("calls", seen.calls),
+            ("answered calls", seen.answered),
+            ("calls without an answer", seen.lost),
+            ("refused calls", seen.refused),
+            ("deliveries", seen.delivered),
+            ("ownerships", seen.owners),
+            ("processes that were killed", seen.mishaps[0]),
+            ("processes that were stopped", seen.mishaps[1]),
+            ("processes that left", seen.mishaps[2]),
+            ("places that were cut off", seen.mishaps[3]),
+            ("commits", met.commits),
+            ("orphans", met.orphans),
+            ("waits for a lock", met.waits),
+            ("batches found done", met.resolved[0]),
+            ("batches found absent", met.resolved[1]),
+            ("batches of an owner before", met.resolved[2]),
+            ("lost batches", met.resolved[3]),
+            ("fail-overs", met.fail_overs),
+            ("lost commits", met.lost_commits),
+            ("lost commits that were visible", met.lost_unreplicated),
+            ("folds", met.folds),
+            ("ended incarnations", met.ended),
+            ("rows of the inbox", seen.rows),
+            ("rows that were taken or refused", seen.rows_ended),
+            ("rows that were refused", met.rows_refused),
+        ]
+    }
 }
 
 /// Runs a seed. `wrong`: the statement that is wrong on purpose.
@@ -94,10 +141,7 @@ struct World {
     rng: Rng,
     now_ns: u64,
     database: SimDatabase,
-    /// The latest instant that the clock of the database has shown (ms).
-    latest_ms: i64,
-    /// The clock before it was set (ns), less the simulated time, and until when a node may not know of it (simulated, ns).
-    clocks_before: Vec<(i128, u64)>,
+    clocks: Clocks,
     machines: Vec<Boot>,
     nodes: Vec<Option<SimNode>>,
     /// When a node that has ended starts again, and when a place is connected again (simulated, ns).
@@ -107,6 +151,7 @@ struct World {
     next_mishap_ns: u64,
     mishaps: u64,
     workload: Workload,
+    rows: Rows,
     ledger: Ledger,
     /// Calls under way: the node, the shard, the client and the call.
     open: BTreeMap<CallId, (usize, u32, Call)>,
@@ -120,6 +165,10 @@ impl World {
     fn new(seed: u64, wrong: Wrong, print: bool) -> Self {
         let mut rng = Rng::new(seed ^ 0x636c_7573_7465_7200);
         let plan = Plan::draw(&mut rng);
+        Self::of(plan, rng, wrong, print)
+    }
+
+    fn of(plan: Plan, mut rng: Rng, wrong: Wrong, print: bool) -> Self {
         let database = SimDatabase::new(rng.next_u64(), plan.shards, *b"sixteen  secrets", plan.wall_ms);
         database.set_faults(plan.faults);
         database.set_wrong(wrong);
@@ -132,8 +181,7 @@ impl World {
             workload: Workload::new(&plan, rng.split()),
             rng,
             now_ns: 0,
-            latest_ms: plan.wall_ms,
-            clocks_before: Vec::new(),
+            clocks: Clocks::new(plan.wall_ms, plan.nodes),
             database,
             nodes: machines.iter().map(|_| None).collect(),
             starts_ns: vec![0; machines.len()],
@@ -142,6 +190,7 @@ impl World {
             runs: 0,
             next_mishap_ns: 0,
             mishaps: 0,
+            rows: Rows::default(),
             ledger: Ledger::default(),
             open: BTreeMap::new(),
             last_call: 0,
@@ -175,11 +224,17 @@ impl World {
             .chain(others)
             .min();
         self.advance(next_ns.unwrap_or(self.now_ns));
+        self.look_at_rows()?;
         self.connect_and_start();
         if self.is_hostile && self.now_ns >= self.next_mishap_ns {
             self.mishap()?;
         }
         self.work()?;
+        if let Some(what) = self.database.disorder() {
+            return Err(violation("log", what));
+        }
+        self.look_at_rows()?;
+        self.write_rows();
         self.send_calls();
         Ok(())
     }
@@ -192,21 +247,15 @@ impl World {
     }
 
     fn note_clock(&mut self) {
-        let now_ns = self.now_ns;
-        self.clocks_before.retain(|(_, until_ns)| now_ns <= *until_ns);
-        let before = self.clocks_before.iter().map(|(clock_ns, _)| clock_ns + i128::from(now_ns));
-        let latest_ns = before.fold(self.database.wall_ns(), i128::max);
-        let latest_ms = i64::try_from(latest_ns / 1_000_000).expect("runs are short");
-        self.latest_ms = self.latest_ms.max(latest_ms);
+        let is_valid = |place: usize| self.nodes[place].as_ref().is_some_and(SimNode::is_valid);
+        self.clocks.note(self.now_ns, self.database.wall_ns(), is_valid);
     }
 
-    /// Sets the clock of the database. A node that is valid learns it within a lease, by its next beat.
+    /// Sets the clock of the database.
     fn step_clock(&mut self, by_ms: i64) {
-        let clock_ns = self.database.wall_ns() - i128::from(self.now_ns);
         let lease_ns = u64::from(self.plan.lease_ms) * 1_000_000;
-        // A clock that was set back by half a second or less is not followed: that may be drift or a slow answer.
-        let until_ns = if by_ms.abs() <= 500 { u64::MAX } else { self.now_ns + lease_ns };
-        self.clocks_before.push((clock_ns, until_ns));
+        let runs = |place: usize| self.nodes[place].is_some();
+        self.clocks.step((self.now_ns, self.database.wall_ns()), by_ms, lease_ns, runs);
         self.database.step_clock(by_ms);
         self.note_clock();
     }
@@ -272,6 +321,7 @@ impl World {
         let is_to_be_acquired = seat.shard.is_to_be_acquired();
         if is_to_be_acquired && !leaves && now_ns >= seat.asked_ns + ACQUIRE_AGAIN_NS {
             seat.asked_ns = now_ns;
+            seat.inbox.forget();
             seat.shard.acquire(now);
             seat.turn_ns = now_ns;
         } else {
@@ -313,7 +363,7 @@ impl World {
     }
 
     fn take_answer(&mut self, id: CallId, answer: tickwheel_queue::Answer) -> Step {
-        let Some((_, _, call)) = self.open.remove(&id) else { return Ok(()) };
+        let Some((place, _, call)) = self.open.remove(&id) else { return Ok(()) };
         let answer = words::answer(&call, answer);
         self.trace.event(format_args!("{} ns: {id:?} is answered {answer:?}", self.now_ns));
         self.seen.answered += 1;
@@ -322,7 +372,7 @@ impl World {
             found.iter().for_each(|one| self.workload.got(&call.queue, one));
         }
         self.workload.ended(id, self.now_ns);
-        self.ledger.answered(id, answer, (self.now_ns, self.latest_ms))
+        self.ledger.answered(id, answer, (self.now_ns, self.clocks.latest_ms(place)))
     }
 
     /// The calls of these nodes and shards get no answer any more.
@@ -340,6 +390,7 @@ impl World {
     /// The process ends. What it sent may still take effect.
     fn end_node(&mut self, place: usize) {
         self.nodes[place] = None;
+        self.clocks.ended(place);
         self.database.end_sessions(place);
         self.lose_calls(|of, _| of == place);
         let lease_ns = u64::from(self.plan.lease_ms) * 1_000_000;
@@ -394,6 +445,7 @@ impl World {
         }
         self.workload.rest();
         self.until("a call is not answered", |world| world.open.is_empty())?;
+        self.until_kept(INBOX, "a row of the inbox is not taken", |world| world.rows.are_over())?;
         for key in 0..self.plan.keys {
             self.ask_all(|_| Some(Verb::Get), Some(key))?;
         }
@@ -453,10 +505,14 @@ impl World {
     }
 
     fn until(&mut self, what: &str, is_so: impl Fn(&Self) -> bool) -> Step {
+        self.until_kept("P3", what, is_so)
+    }
+
+    fn until_kept(&mut self, promise: &'static str, what: &str, is_so: impl Fn(&Self) -> bool) -> Step {
         let latest_ns = self.now_ns + CALM_NS;
         while !is_so(self) {
             if self.now_ns > latest_ns {
-                return Err(violation("P3", what.to_owned()));
+                return Err(violation(promise, what.to_owned()));
             }
             self.step()?;
         }

@@ -7,11 +7,14 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use tickwheel_postgres::database::{ConnectFailure, Database, Failure};
 
 mod fault;
+mod inbox;
 mod reads;
 mod session;
 mod tables;
 
 pub use self::fault::{Faults, Wrong};
+use self::inbox::Change;
+pub use self::inbox::RowState;
 pub use self::session::SimSession;
 use self::tables::{Done, Lock, NodeRow, ShardRows, Tables, Write};
 use crate::fibers;
@@ -64,10 +67,14 @@ pub struct Met {
     pub fail_overs: u64,
     /// Commits that a fail-over lost.
     pub lost_commits: u64,
+    /// Commits that were visible, and that a fail-over lost before the standby had them.
+    pub lost_unreplicated: u64,
     /// Folds.
     pub folds: u64,
     /// Incarnations that another one ended.
     pub ended: u64,
+    /// Rows of the inbox that were refused.
+    pub rows_refused: u64,
 }
 
 /// A transaction that committed.
@@ -90,13 +97,18 @@ struct State {
     tables: Tables,
     /// The tables before each of the last commits, if replication is asynchronous.
     past: VecDeque<Tables>,
+    /// Until when the standby lacks what stands here (ns), and the tables that it has.
+    unreplicated: Option<(u64, Tables)>,
     open: BTreeMap<u64, Open>,
     /// Whether a transaction committed whose client waits.
     ended: BTreeMap<u64, bool>,
     /// The sessions, each with its place and its incarnation.
     sessions: BTreeMap<u64, (usize, String)>,
-    /// The number of the last session or transaction.
+    /// The number of the last session or transaction, and the id of the last row of the inbox.
     last: u64,
+    last_row: i64,
+    /// The last row of the inbox that each owner has read: its shard and its epoch.
+    cursors: BTreeMap<(u32, i64), i64>,
     rng: Rng,
     faults: Faults,
     wrong: Wrong,
@@ -105,6 +117,8 @@ struct State {
     refuses_until_ns: u64,
     /// Places that do not reach the database.
     cut: BTreeSet<usize>,
+    /// The first batch that stands in the wrong place.
+    disorder: Option<String>,
     journal: Vec<Entry>,
     met: Met,
 }
@@ -122,6 +136,7 @@ struct Open {
     /// The rows that the transaction changed.
     nodes: Vec<(String, NodeRow)>,
     shards: Vec<(u32, Arc<ShardRows>)>,
+    inbox: Vec<Change>,
 }
 
 impl SimDatabase {
@@ -138,16 +153,20 @@ impl SimDatabase {
             timeline: 1,
             tables,
             past: VecDeque::new(),
+            unreplicated: None,
             open: BTreeMap::new(),
             ended: BTreeMap::new(),
             sessions: BTreeMap::new(),
             last: 0,
+            last_row: 0,
+            cursors: BTreeMap::new(),
             rng: Rng::new(seed),
             faults: Faults::default(),
             wrong: Wrong::Nothing,
             down_until_ns: 0,
             refuses_until_ns: 0,
             cut: BTreeSet::new(),
+            disorder: None,
             journal: Vec::new(),
             met: Met::default(),
         };
@@ -219,6 +238,12 @@ impl SimDatabase {
     pub fn fail_over(&self, lost: usize, down_ns: u64) -> usize {
         let mut state = self.lock();
         state.settle();
+        if let Some((_, tables)) = state.unreplicated.take() {
+            // Other transactions that are under way stand behind those that the standby lacks.
+            state.met.lost_unreplicated += 1;
+            state.open.clear();
+            state.tables = tables;
+        }
         state.end_open(|_| true);
         state.sessions.clear();
         state.timeline += 1;
@@ -255,6 +280,12 @@ impl SimDatabase {
     pub fn tasks(&self, shard: u32) -> Vec<(Vec<u8>, Vec<u8>)> {
         let state = self.lock();
         state.tables.shards[&shard].tasks.values().map(|row| (row.record.clone(), row.body.clone())).collect()
+    }
+
+    /// Returns the first batch that followed a missing one, or that was committed under the epoch of a former owner.
+    #[must_use]
+    pub fn disorder(&self) -> Option<String> {
+        self.lock().disorder.clone()
     }
 
     /// Returns all transactions that committed, in their order. Those that a fail-over lost are in it.
@@ -332,12 +363,29 @@ impl State {
 
     /// Ends the transactions whose time is over, in the order of their ends.
     fn settle(&mut self) {
+        let now_ns = self.now_ns;
+        self.unreplicated.take_if(|(until_ns, _)| *until_ns <= now_ns);
         loop {
-            let ends = self.open.iter().map(|(no, open)| (open.ends_ns, *no));
+            let ends = self.open.iter().map(|(no, open)| (self.end_of(open), *no));
             match ends.min() {
                 Some((at_ns, no)) if at_ns <= self.now_ns => self.end_transaction(no, at_ns),
                 _ => return,
             }
+        }
+    }
+
+    /// Returns when a transaction ends: not before the standby has those that came before.
+    fn end_of(&self, open: &Open) -> u64 {
+        self.unreplicated.as_ref().map_or(open.ends_ns, |(until_ns, _)| open.ends_ns.max(*until_ns))
+    }
+
+    /// The backend of a transaction is terminated while the commit waits for its standby: the commit is visible from now on, and the standby
+    /// gets it later.
+    fn show_early(&mut self, no: u64, until_ns: u64) {
+        if self.unreplicated.is_none() && !self.faults.asynchronous {
+            let before = self.tables.clone();
+            self.end_transaction(no, self.now_ns);
+            self.unreplicated = Some((until_ns, before));
         }
     }
 
@@ -364,8 +412,13 @@ impl State {
                     self.past.pop_front();
                 }
             }
+            for (shard, rows) in &open.shards {
+                let found = rows.disorder().map(|what| format!("shard {shard}: {what}, after {}", open.text));
+                self.disorder = self.disorder.take().or(found);
+            }
             self.tables.nodes.extend(open.nodes);
             self.tables.shards.extend(open.shards);
+            open.inbox.into_iter().for_each(|change| self.tables.inbox.apply(change));
             self.met.commits += 1;
             self.journal.push(Entry { at_ns, timeline: self.timeline, text: open.text });
         }
@@ -377,7 +430,7 @@ impl State {
     /// Returns until when another transaction has one of these locks (ns).
     fn locked_until(&self, locks: &[Lock]) -> Option<u64> {
         let blocking = self.open.values().filter(|open| open.locks.iter().any(|lock| locks.contains(lock)));
-        blocking.map(|open| open.ends_ns).max()
+        blocking.map(|open| self.end_of(open)).max()
     }
 
     /// Carries out the statements of a transaction, and returns its number and its answer. It has its locks until it ends.
@@ -423,6 +476,7 @@ impl State {
             text,
             nodes,
             shards,
+            inbox: write.inbox_changes(&done),
         };
         self.open.insert(no, open);
         Ok((no, done))

@@ -7,8 +7,11 @@ use std::process::{Command, ExitCode};
 use std::time::Instant;
 
 use clap::Parser;
-use tickwheel_sim::bugs::{self, Bug};
+use tickwheel_sim::bugs::{self, Bug, Sought};
 use tickwheel_sim::campaign::{Campaign, Failure, Verdict, options_of};
+use tickwheel_sim::cluster;
+use tickwheel_sim::cluster::search::Search;
+use tickwheel_sim::database::Wrong;
 use tickwheel_sim::report::Report;
 use tickwheel_sim::shrink::shrink;
 use tickwheel_sim::totals::{self, Line};
@@ -59,6 +62,12 @@ struct Arguments {
     /// Switch a planted bug on and expect it to be found on the promise it breaks. Takes a build from the copy that `cargo xtask plant` makes, see `scripts/sim bugs`.
     #[arg(long)]
     bug: Option<String>,
+    /// Instead of one server above a disk: several nodes above one database.
+    #[arg(long, conflicts_with_all = ["options", "until_step", "totals", "exhaustive", "fail_nth"])]
+    cluster: bool,
+    /// Print the names of the planted bugs that are statements, which every build has, and end. Those that seeds seldom find are left out.
+    #[arg(long)]
+    statements: bool,
     /// Instead of seeds: all sequences of this number of operations, with a crash at every call of the disk.
     #[arg(long, conflicts_with_all = ["seed", "seeds", "seeds_file"])]
     exhaustive: Option<usize>,
@@ -103,6 +112,12 @@ fn work(arguments: &Arguments) -> Result<ExitCode, String> {
         print!("{}", totals::sums(&text)?);
         return Ok(ExitCode::SUCCESS);
     }
+    if arguments.statements {
+        let names =
+            bugs::STATEMENTS.iter().map(|bug| bug.name).filter(|name| !bugs::SELDOM_FOUND.contains(name));
+        names.for_each(|name| println!("{name}"));
+        return Ok(ExitCode::SUCCESS);
+    }
     let bug = arguments.bug.as_deref().map(bugs::find).transpose()?;
     bug.map_or(Ok(()), bugs::plant)?;
     if let Some(operations) = arguments.exhaustive {
@@ -111,7 +126,12 @@ fn work(arguments: &Arguments) -> Result<ExitCode, String> {
     if arguments.fail_nth {
         return Ok(whole(nth::all(|line| eprintln!("{line}"))));
     }
-    run_seeds(arguments, bug)
+    match bug.map(|bug| bug.sought) {
+        Some(Sought::Statement(wrong)) => run_cluster(arguments, bug, wrong),
+        Some(Sought::Cluster) => run_cluster(arguments, bug, Wrong::Nothing),
+        None if arguments.cluster => run_cluster(arguments, bug, Wrong::Nothing),
+        Some(Sought::OnDisk) | None => run_seeds(arguments, bug),
+    }
 }
 
 /// Prints the result of a complete search, and returns the exit code.
@@ -128,12 +148,75 @@ fn whole(came: Result<String, String>) -> ExitCode {
     }
 }
 
-fn run_seeds(arguments: &Arguments, bug: Option<Bug>) -> Result<ExitCode, String> {
-    let seeds: Vec<u64> = match (arguments.seed, &arguments.seeds_file) {
-        (Some(seed), _) => vec![seed],
-        (None, Some(file)) => read_seeds(file)?,
-        (None, None) => (arguments.seeds.0..arguments.seeds.1).collect(),
+fn seeds_of(arguments: &Arguments) -> Result<Vec<u64>, String> {
+    match (arguments.seed, &arguments.seeds_file) {
+        (Some(seed), _) => Ok(vec![seed]),
+        (None, Some(file)) => read_seeds(file),
+        (None, None) => Ok((arguments.seeds.0..arguments.seeds.1).collect()),
+    }
+}
+
+/// Stop after this number of failures.
+fn failures_max(arguments: &Arguments, bug: Option<Bug>) -> usize {
+    match bug {
+        _ if arguments.keep_going => usize::MAX,
+        Some(_) => bugs::FAILURES,
+        None => 1,
+    }
+}
+
+/// Runs seeds of several nodes above one database.
+fn run_cluster(arguments: &Arguments, bug: Option<Bug>, wrong: Wrong) -> Result<ExitCode, String> {
+    let seeds = seeds_of(arguments)?;
+    if let (true, [seed]) = (arguments.trace, &seeds[..]) {
+        let outcome = cluster::run(*seed, wrong, true);
+        println!("{outcome:#?}");
+        return Ok(if outcome.violation.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS });
+    }
+    let all = seeds.len();
+    let search = Search {
+        seeds,
+        wrong,
+        jobs: arguments.jobs,
+        twice: bug.is_none(),
+        past_panics: bug.is_some(),
+        failures_max: failures_max(arguments, bug),
     };
+    let begun = Instant::now();
+    let searched = search.go(|runs| {
+        if runs % arguments.progress.max(1) == 0 {
+            eprintln!("{runs} of {all} seeds, {:.0} s", begun.elapsed().as_secs_f64());
+        }
+    });
+    let runs = searched.runs;
+    eprintln!("{runs} seeds in {:.1} s", begun.elapsed().as_secs_f64());
+    for (name, count) in &searched.situations {
+        println!("{count:10} {name}");
+    }
+    if searched.panics > 0 {
+        eprintln!("{} seeds tripped an assertion of the product", searched.panics);
+    }
+    let failures = &searched.failures;
+    if arguments.keep_going {
+        for failure in failures {
+            println!("seed {:#x} {} {}", failure.seed, failure.promise, first_words(&failure.what));
+        }
+    }
+    if let Some(bug) = bug {
+        let found: Vec<(u64, &str)> =
+            failures.iter().map(|failure| (failure.seed, failure.promise)).collect();
+        return Ok(found_in(bug, &found, runs));
+    }
+    if let Some(failure) = failures.first() {
+        println!("{failure:#?}\nscripts/sim cluster seed {} shows its events", failure.seed);
+        return Ok(ExitCode::FAILURE);
+    }
+    println!("{runs} seeds passed");
+    Ok(ExitCode::SUCCESS)
+}
+
+fn run_seeds(arguments: &Arguments, bug: Option<Bug>) -> Result<ExitCode, String> {
+    let seeds = seeds_of(arguments)?;
     options_of(0, &arguments.options)?;
     let all = seeds.len();
     let campaign = Campaign {
@@ -142,11 +225,7 @@ fn run_seeds(arguments: &Arguments, bug: Option<Bug>) -> Result<ExitCode, String
         jobs: arguments.jobs,
         watch: Watch { trace: arguments.trace, until_step: arguments.until_step },
         past_panics: bug.is_some(),
-        failures_max: match bug {
-            _ if arguments.keep_going => usize::MAX,
-            Some(_) => bugs::FAILURES,
-            None => 1,
-        },
+        failures_max: failures_max(arguments, bug),
     };
     let begun = Instant::now();
     let verdict = campaign.go(|runs| {
@@ -185,15 +264,22 @@ fn run_seeds(arguments: &Arguments, bug: Option<Bug>) -> Result<ExitCode, String
 }
 
 fn found(bug: Bug, verdict: &Verdict) -> ExitCode {
-    let promises: Vec<&str> = verdict.failures.iter().map(|failure| failure.promise).collect();
+    let found: Vec<(u64, &str)> =
+        verdict.failures.iter().map(|failure| (failure.seed, failure.promise)).collect();
+    found_in(bug, &found, verdict.runs)
+}
+
+/// Prints the verdict on the seeds that failed and their promises, and returns the exit code.
+fn found_in(bug: Bug, found: &[(u64, &str)], runs: u64) -> ExitCode {
+    let promises: Vec<&str> = found.iter().map(|(_, promise)| *promise).collect();
     match bug.found_on(&promises) {
         Ok(said) => {
-            let first = verdict.failures.first().map_or(0, |failure| failure.seed);
-            println!("bug {}: first seed {first}; {said}; {} seeds run", bug.name, verdict.runs);
+            let first = found.first().map_or(0, |(seed, _)| *seed);
+            println!("bug {}: first seed {first}; {said}; {runs} seeds run", bug.name);
             ExitCode::SUCCESS
         }
         Err(said) => {
-            println!("bug {}: {said}; {} seeds run", bug.name, verdict.runs);
+            println!("bug {}: {said}; {runs} seeds run", bug.name);
             ExitCode::FAILURE
         }
     }

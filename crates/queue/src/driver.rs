@@ -202,7 +202,7 @@ impl<S: QueueStore> Driver<S> {
             } else if self.left.remove(&call) {
                 drop(Delivered::new(answer, self.back.clone()));
             } else {
-                self.inbox.answered(self.shard.store_mut(), call, answer);
+                self.inbox.answered(&mut self.shard, call, answer);
             }
         }
     }

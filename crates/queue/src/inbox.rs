@@ -16,7 +16,7 @@ use crate::shard::Shard;
 /// A row is a call like any other: the engine sees it only while the shard serves, and its answer leaves only while the shard is owned
 /// without doubt. So a row that was answered had its effect, or will have none.
 #[derive(Debug)]
-pub(crate) struct InboxCalls {
+pub struct InboxCalls {
     /// The number of the next call, in common with all callers of the queue.
     calls: Arc<AtomicU64>,
     /// The rows whose calls were not answered yet.
@@ -30,14 +30,21 @@ impl InboxCalls {
         Self { calls, under_way: BTreeMap::new(), listener, refused_total: 0 }
     }
 
+    /// Returns the calls of a driver whose further calls get their numbers from `calls`, too. No listener learns of the rows that are refused.
+    #[must_use]
+    pub fn unheard(calls: Arc<AtomicU64>) -> Self {
+        Self::new(calls, Listener::default())
+    }
+
     /// Returns how many rows were refused since the queue was opened.
-    pub(crate) fn refused_total(&self) -> u64 {
+    #[must_use]
+    pub fn refused_total(&self) -> u64 {
         self.refused_total
     }
 
     /// Takes the rows that have come from the store of a shard that is served, and adds their calls to the inputs. Returns whether there
     /// are any. An engine that takes no changes any more gets none.
-    pub(crate) fn begin<S: QueueStore>(&mut self, shard: &mut Shard<S>, inputs: &mut Vec<Input>) -> bool {
+    pub fn begin<S: QueueStore>(&mut self, shard: &mut Shard<S>, inputs: &mut Vec<Input>) -> bool {
         let takes_changes = shard.running().is_some_and(|engine| engine.failure().is_none());
         if !takes_changes || shard.is_in_doubt() {
             return false;
@@ -67,8 +74,9 @@ impl InboxCalls {
     }
 
     /// Tells the store what became of a row, if `call` is that of a row.
-    pub(crate) fn answered<S: QueueStore>(&mut self, store: &mut S, call: CallId, answer: Answer) {
+    pub fn answered<S: QueueStore>(&mut self, shard: &mut Shard<S>, call: CallId, answer: Answer) {
         let Some(row) = self.under_way.remove(&call) else { return };
+        let store = shard.store_mut();
         match TakeRow::open(answer) {
             Some(Ok(())) => store.row_ended(row, RowEnd::Taken),
             Some(Err(TakeRowError::Refused(why))) => self.refuse(store, row, why.to_string()),
@@ -84,7 +92,7 @@ impl InboxCalls {
     }
 
     /// Forgets the rows under way, because the shard was lost. The store has forgotten them, too.
-    pub(crate) fn forget(&mut self) {
+    pub fn forget(&mut self) {
         self.under_way.clear();
     }
 }

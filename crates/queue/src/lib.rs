@@ -45,6 +45,7 @@ pub use backup::{BackupError, BackupReport};
 pub use commits::{COMMIT_BOUNDS_US, CommitSeconds};
 pub use health::Health;
 pub use in_use::InUse;
+pub use inbox::InboxCalls;
 pub use notice::{ClockChange, Notice};
 pub use opened::Opened;
 pub use options::{OpenError, Options, SLOW_COMMIT_DEFAULT};

@@ -6,10 +6,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::rows::{INBOX, RowAct};
 use crate::oracle::{Answer, Call, CallId, Delivery, Due, TokenAnswer, Verb, View, Violation};
 
 /// The number of earlier states of a key that are kept for calls that began long ago.
 const EARLIER_MAX: usize = 64;
+
+/// A row of the inbox takes effect under any owner, so no owner settles it.
+const ROW_EPOCH: u32 = u32::MAX;
 
 /// A task as its owner sees it: the number of its payload, and its due time (ms).
 type Task = Option<(u64, i64)>;
@@ -69,6 +73,12 @@ enum Effect {
     Ack(u64),
 }
 
+impl Op {
+    fn is_row(&self) -> bool {
+        self.epoch == ROW_EPOCH
+    }
+}
+
 impl Effect {
     fn on(&self, task: Task) -> Task {
         match (self, task) {
@@ -119,14 +129,7 @@ impl Ledger {
         if let Some(key) = &call.key {
             self.note(&call.queue, key, format!("{id:?} to epoch {epoch}: {:?}", call.verb));
             if effect != Effect::None {
-                let book = self.books.entry((call.queue.clone(), key.clone())).or_default();
-                let worlds = std::mem::take(&mut book.worlds).into_iter();
-                book.worlds = worlds
-                    .map(|mut world| {
-                        world.pending.insert(id);
-                        world
-                    })
-                    .collect();
+                self.books.entry((call.queue.clone(), key.clone())).or_default().add(id);
             }
         }
         self.open.insert(id, Op { call, effect, epoch, stamp: self.stamp, at_ns });
@@ -137,6 +140,63 @@ impl Ledger {
         if let Some(Op { call: Call { queue, key: Some(key), .. }, .. }) = self.open.get(&id) {
             let (queue, key) = (queue.clone(), key.clone());
             self.note(&queue, &key, format!("{id:?} is lost"));
+        }
+    }
+
+    /// A row of the inbox was committed. It takes effect once, under any owner.
+    pub(super) fn row_came(&mut self, id: CallId, place: &Place, act: RowAct) {
+        self.stamp += 1;
+        let effect = match act {
+            RowAct::Put(payload, due_ms) => Effect::Put(payload, due_ms),
+            RowAct::Cancel => Effect::Cancel,
+            RowAct::Nonsense => return,
+        };
+        self.note(&place.0, &place.1, format!("row {id:?} came: {act:?}"));
+        self.books.entry(place.clone()).or_default().add(id);
+        let call = Call { queue: place.0.clone(), key: Some(place.1.clone()), verb: Verb::Get };
+        self.open.insert(id, Op { call, effect, epoch: ROW_EPOCH, stamp: self.stamp, at_ns: 0 });
+    }
+
+    /// A row of the inbox was taken, or moved to those that were refused.
+    ///
+    /// # Errors
+    /// No world explains that.
+    pub(super) fn row_ended(&mut self, id: CallId, place: &Place, was_refused: bool) -> Verdict {
+        self.stamp += 1;
+        let Some(op) = self.open.get(&id).cloned() else { return Ok(()) };
+        self.note(&place.0, &place.1, format!("row {id:?} has ended, refused: {was_refused}"));
+        let worlds = self.closure(place);
+        self.open.remove(&id);
+        let tasks: BTreeSet<Task> = worlds.iter().map(|world| world.task).collect();
+        // The cancel of a leased task is taken, and has no effect.
+        let has_no_effect = |world: &World| op.effect == Effect::Cancel && world.task.is_some();
+        let explains = |world: &World| {
+            if was_refused {
+                world.pending.contains(&id)
+            } else {
+                !world.pending.contains(&id) || has_no_effect(world)
+            }
+        };
+        let after: BTreeSet<World> =
+            worlds.into_iter().filter(explains).map(|world| world.without(id)).collect();
+        let stamp = self.stamp;
+        let book = self.books.entry(place.clone()).or_default();
+        if after.is_empty() && !book.is_unknown {
+            let what = format!("row {id:?} {op:?} has ended, refused: {was_refused}, possible: {tasks:?}");
+            return Err(self.violation(INBOX, what, place));
+        }
+        book.earlier.push((stamp, tasks));
+        book.replace(stamp, after.into_iter());
+        Ok(())
+    }
+
+    /// A fail-over lost the row. Until the next owner, the row may still take effect.
+    pub(super) fn row_lost(&mut self, id: CallId) {
+        let epoch = |op: &Op| self.epochs.get(&op.call.queue).copied().unwrap_or(0);
+        if let Some(epoch) = self.open.get(&id).map(epoch)
+            && let Some(op) = self.open.get_mut(&id)
+        {
+            op.epoch = epoch;
         }
     }
 
@@ -184,7 +244,7 @@ impl Ledger {
         self.grants.clear();
     }
 
-    /// A node answered. `latest_ms`: the latest instant that the clock of the database has shown (ms).
+    /// A node answered. `latest_ms`: the latest instant that it may take for the present (ms), see [`Clocks`](super::clocks::Clocks).
     ///
     /// # Errors
     /// No world explains the answer.
@@ -232,9 +292,16 @@ impl Ledger {
             if let Some(task) = known {
                 let pending = book.worlds.iter().flat_map(|world| world.pending.clone());
                 let pending: BTreeSet<CallId> = pending.filter(|pending| *pending != id).collect();
-                // The calls that may still take effect may also have done so.
-                let world = World { task, pending };
-                book.replace(stamp, std::iter::once(world));
+                // The calls that may still take effect may also have done so. Of a row, the ledger will learn that it has ended.
+                let rows = pending.iter().filter(|id| self.open.get(id).is_some_and(Op::is_row));
+                let rows: Vec<CallId> = rows.copied().collect();
+                let mut worlds = vec![World { task, pending }];
+                for id in rows {
+                    let had_effect: Vec<World> =
+                        worlds.iter().map(|world| world.clone().without(id)).collect();
+                    worlds.extend(had_effect);
+                }
+                book.replace(stamp, worlds.into_iter());
                 book.is_unknown = false;
             } else {
                 book.replace(stamp, before.into_iter());
@@ -258,7 +325,7 @@ impl Ledger {
         let place = (op.call.queue.clone(), one.key.clone());
         self.note(&place.0, &place.1, format!("delivered by epoch {}: {one:?}", op.epoch));
         if one.due_at > latest_ms {
-            let what = format!("{one:?} was delivered, and the database's clock shows {latest_ms} at most");
+            let what = format!("{one:?} was delivered, and the clock shows {latest_ms} at most");
             return Err(self.violation("P2", what, &place));
         }
         self.identify(one.id, &place)?;
@@ -371,7 +438,24 @@ impl Ledger {
     }
 }
 
+impl World {
+    fn without(mut self, id: CallId) -> Self {
+        self.pending.remove(&id);
+        self
+    }
+}
+
 impl Book {
+    /// From now on, the call may take effect.
+    fn add(&mut self, id: CallId) {
+        let worlds = std::mem::take(&mut self.worlds).into_iter();
+        let with = |mut world: World| {
+            world.pending.insert(id);
+            world
+        };
+        self.worlds = worlds.map(with).collect();
+    }
+
     fn replace(&mut self, stamp: u64, worlds: impl Iterator<Item = World>) {
         let tasks = self.worlds.iter().map(|world| world.task).collect();
         self.earlier.push((stamp, tasks));

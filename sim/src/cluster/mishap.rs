@@ -53,6 +53,7 @@ impl World {
                 self.trace.event(format_args!("{now_ns} ns: a standby is promoted, {lost} commits are lost"));
                 if lost > 0 {
                     self.ledger.lossy();
+                    self.lose_rows();
                 }
             }
             8 if self.plan.steps_clock => {

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use tickwheel_engine::{
-    Answer as ProductAnswer, CallId as ProductCall, EngineConfig, Input, Now, ShardId, Timestamp,
+    Answer as ProductAnswer, CallId as ProductCall, EngineConfig, Input, Now, ShardId, Timestamp, Validity,
 };
 use tickwheel_postgres::database::NodeEntry;
-use tickwheel_postgres::{Beats, Event, Lane, Node, PostgresStore, Reader, Rest};
-use tickwheel_queue::Shard;
+use tickwheel_postgres::{Beats, Event, Lane, Node, Polls, PostgresStore, Reader, Rest};
 use tickwheel_queue::wall::{Reading, WallGuard};
+use tickwheel_queue::{InboxCalls, Shard};
 
 use super::plan::Plan;
 use crate::database::SimDatabase;
@@ -22,6 +22,8 @@ pub(super) const ACQUIRE_AGAIN_NS: u64 = 500_000_000;
 /// The time between two turns of a shard that takes no inputs, and the longest time between two turns (ns).
 const TURN_WITHOUT_INPUTS_NS: u64 = 100_000_000;
 const TURN_LATEST_NS: u64 = 1_000_000_000;
+/// The rows of the inbox are calls with numbers from here on.
+const ROW_CALLS_FROM: u64 = 1 << 40;
 /// The time before a thread looks again for an incarnation, or for a database that answers (ns).
 const AGAIN_NS: u64 = 100_000_000;
 
@@ -84,6 +86,7 @@ pub(super) struct Seat {
     /// The epoch under which the engine runs; 0: none runs.
     pub(super) epoch: u32,
     pub(super) is_told: bool,
+    pub(super) inbox: InboxCalls,
 }
 
 impl SimNode {
@@ -104,9 +107,11 @@ impl SimNode {
             let (database, node) = (Arc::clone(&database), Arc::clone(&node));
             tasks.push(Fiber::new(move || run_lane(index, database, &node)));
         }
+        let polls = Polls::new(Arc::clone(&database), Arc::clone(&node));
         let reader = Reader::new(database, Arc::clone(&node), 0);
         let of = Arc::clone(&node);
         tasks.push(Fiber::new(move || run_reader(reader, &of)));
+        tasks.push(Fiber::new(move || run_polls(polls)));
         let tasks = tasks.into_iter().map(|fiber| Task { fiber, wakes_ns: Some(0), waits: false }).collect();
         Self {
             place,
@@ -122,6 +127,12 @@ impl SimNode {
 
     pub(super) fn runs(&self) -> bool {
         self.stopped_until_ns.is_none()
+    }
+
+    /// Whether the process may answer for its shards.
+    pub(super) fn is_valid(&self) -> bool {
+        let incarnation = self.node.incarnation();
+        incarnation.is_some_and(|incarnation| self.node.validity(&incarnation) == Validity::Valid)
     }
 
     /// Returns when the process next does something by itself (simulated, ns).
@@ -155,7 +166,7 @@ impl SimNode {
 
     /// Wakes the threads that wait for work, and have some now.
     pub(super) fn wake_tasks(&mut self, now_ns: u64) {
-        // The first thread beats, the last one reads, and the lanes are in between.
+        // The first thread beats, then come the lanes and the reader. The last one never waits for work.
         let lanes = self.node.lanes();
         for (index, task) in self.tasks.iter_mut().enumerate().skip(1).filter(|(_, task)| task.waits) {
             let has_work = if index <= lanes {
@@ -198,6 +209,7 @@ impl SimNode {
                 answers: Vec::new(),
                 epoch: 0,
                 is_told: false,
+                inbox: InboxCalls::unheard(Arc::new(AtomicU64::new(ROW_CALLS_FROM))),
             });
         }
     }
@@ -239,10 +251,19 @@ impl Seat {
             self.shard.turn(now, &mut self.inputs);
             // The engine may have begun or ended in the turn.
             self.epoch = self.shard.engine().map_or(0, |engine| engine.ownership().epoch.0);
-            if !self.shard.take_answers(&mut self.answers) {
+            let again = self.shard.take_answers(&mut self.answers);
+            for (call, answer) in self.answers.extract_if(.., |(call, _)| call.0 >= ROW_CALLS_FROM) {
+                self.inbox.answered(&mut self.shard, call, answer);
+            }
+            if !again && !self.take_rows() {
                 return;
             }
         }
+    }
+
+    /// Makes calls of the rows in the inbox. Returns whether there are any.
+    fn take_rows(&mut self) -> bool {
+        self.shard.is_serving() && !self.is_told && self.inbox.begin(&mut self.shard, &mut self.inputs)
     }
 
     /// Plans the next turn.
@@ -290,6 +311,12 @@ fn run_lane(index: usize, database: Arc<SimDatabase>, node: &Node) {
             Rest::Work => continue,
             Rest::Again(after) => fibers::wait(Some(ns_of(after))),
         };
+    }
+}
+
+fn run_polls(mut polls: Polls<SimDatabase>) {
+    loop {
+        fibers::sleep(ns_of(polls.turn()));
     }
 }
 

@@ -1,5 +1,7 @@
 //! [`Plan`]: the options of one run, drawn from its seed.
 
+use tickwheel_queue::{QueueName, Router};
+
 use crate::database::Faults;
 use crate::rng::Rng;
 
@@ -25,11 +27,14 @@ pub(super) struct Plan {
     pub(super) near_bytes: u64,
     pub(super) scan_max: usize,
     pub(super) wall_ms: i64,
+    /// The longest time between two rows of the inbox (ns); `None`: there are none.
+    pub(super) row_think_ns: Option<u64>,
 }
 
 impl Plan {
     pub(super) fn draw(rng: &mut Rng) -> Self {
         let lease_ms = rng.pick(&[500, 1_000, 5_000]);
+        let lease_ns = u64::from(lease_ms) * 1_000_000;
         Self {
             nodes: rng.pick(&[2, 2, 3]),
             shards: rng.pick(&[1, 1, 2, 3]),
@@ -39,7 +44,7 @@ impl Plan {
             mishaps: rng.between(4, 9),
             clients: rng.pick(&[2, 4, 8]),
             keys: rng.pick(&[2, 4, 12]),
-            think_ns: u64::from(lease_ms) * 1_000_000 / rng.pick(&[2, 10, 40]),
+            think_ns: lease_ns / rng.pick(&[2, 10, 40]),
             faults: Faults::draw(rng),
             steps_clock: rng.chance(30),
             page: rng.pick(&[1, 3, 4_096]),
@@ -48,11 +53,15 @@ impl Plan {
             near_bytes: rng.pick(&[512, 20_000, 1 << 20]),
             scan_max: rng.pick(&[1, 3, 1_024]),
             wall_ms: 1_500_000_000_000,
+            row_think_ns: rng.pick(&[None, Some(2), Some(10), Some(40)]).map(|part| lease_ns / part),
         }
     }
 
     /// Returns the queues of a shard.
     pub(super) fn queues(&self, shard: u32) -> Vec<String> {
-        vec![format!("q{shard}")]
+        let router = Router::new(self.shards).expect("few shards");
+        let is_there =
+            |name: &String| QueueName::new(name).is_ok_and(|name| router.of_queue(&name).number() == shard);
+        (0..100).map(|number| format!("q{number}")).find(is_there).into_iter().collect()
     }
 }

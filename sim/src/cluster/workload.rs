@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tickwheel_queue::{QueueName, Router};
+
 use super::plan::Plan;
+use super::rows::{RowAct, UserRow};
 use crate::oracle::{Call, CallId, Delivery, Due, Mode, Verb};
 use crate::rng::Rng;
 
@@ -25,15 +28,19 @@ pub(super) struct Workload {
     /// Leases that clients have: the queue, the key and the token.
     tokens: Vec<(String, String, String)>,
     puts: u64,
+    rows: u64,
+    /// When a user writes the next row of the inbox (simulated, ns), and the longest time between two rows (ns).
+    next_row_ns: u64,
+    row_think_ns: Option<u64>,
     latest_due_ms: i64,
     rests: bool,
+    queues: Vec<String>,
 }
 
 impl Workload {
     pub(super) fn new(plan: &Plan, mut rng: Rng) -> Self {
         Self {
             clients: (0..plan.clients).map(|_| Some(rng.below(plan.think_ns))).collect(),
-            rng,
             shards: plan.shards,
             keys: plan.keys,
             think_ns: plan.think_ns,
@@ -41,13 +48,19 @@ impl Workload {
             busy: BTreeSet::new(),
             tokens: Vec::new(),
             puts: 0,
+            rows: 0,
+            next_row_ns: plan.row_think_ns.map_or(u64::MAX, |think_ns| rng.below(think_ns)),
+            row_think_ns: plan.row_think_ns,
+            queues: (0..plan.shards).map(|shard| plan.queues(shard).remove(0)).collect(),
+            rng,
             latest_due_ms: 0,
             rests: false,
         }
     }
 
     pub(super) fn next_ns(&self) -> u64 {
-        if self.rests { u64::MAX } else { self.clients.iter().flatten().copied().min().unwrap_or(u64::MAX) }
+        let calls = self.clients.iter().flatten().copied().min().unwrap_or(u64::MAX);
+        if self.rests { u64::MAX } else { calls.min(self.next_row_ns) }
     }
 
     /// Returns a client that wants to make a call now.
@@ -65,13 +78,13 @@ impl Workload {
             if !self.busy.contains(&(queue.clone(), key.clone())) {
                 let (queue, key, token) = self.tokens.swap_remove(index);
                 return (
-                    shard_of(&queue),
+                    self.shard_of(&queue),
                     Call { queue, key: Some(key), verb: Verb::Ack { tokens: vec![token] } },
                 );
             }
         }
         let shard = u32::try_from(self.rng.below(self.shards.into())).expect("few shards");
-        let queue = format!("q{shard}");
+        let queue = self.queues[shard as usize].clone();
         let key = format!("k{}", self.rng.below(self.keys));
         if kind < 5 || self.busy.contains(&(queue.clone(), key.clone())) {
             let max = self.rng.pick(&[1, 3, 10]);
@@ -138,7 +151,7 @@ impl Workload {
     /// Returns the ack of a lease.
     pub(super) fn ack_one(&mut self) -> Option<(u32, Call)> {
         let (queue, key, token) = self.tokens.pop()?;
-        Some((shard_of(&queue), Call { queue, key: Some(key), verb: Verb::Ack { tokens: vec![token] } }))
+        Some((self.shard_of(&queue), Call { queue, key: Some(key), verb: Verb::Ack { tokens: vec![token] } }))
     }
 
     /// Returns the time until all tasks are due (ms), by a clock that shows `wall_ns` now.
@@ -146,8 +159,47 @@ impl Workload {
         let wall_ms = i64::try_from(wall_ns / 1_000_000).expect("runs are short");
         u64::try_from(self.latest_due_ms - wall_ms).unwrap_or(0)
     }
-}
 
-fn shard_of(queue: &str) -> u32 {
-    queue.strip_prefix('q').and_then(|number| number.parse().ok()).expect("the workload gives good names")
+    pub(super) fn is_row_due(&self, now_ns: u64) -> bool {
+        !self.rests && self.next_row_ns <= now_ns
+    }
+
+    /// Draws the next row of the inbox.
+    pub(super) fn row(&mut self, now_ns: u64, wall_ms: i64) -> UserRow {
+        let think_ns = self.row_think_ns.unwrap_or(u64::MAX);
+        self.next_row_ns = now_ns + 1 + self.rng.below(think_ns);
+        let shard = u32::try_from(self.rng.below(self.shards.into())).expect("few shards");
+        // A put of a key with an odd number has a trace context, and a row has none.
+        let key = format!("k{}", 2 * self.rng.below(self.keys.div_ceil(2)));
+        let due_ms = wall_ms + self.rng.pick(&DUES_MS);
+        let act = match self.rng.below(20) {
+            0 => RowAct::Nonsense,
+            1..5 => RowAct::Cancel,
+            _ => {
+                self.rows += 1;
+                self.latest_due_ms = self.latest_due_ms.max(due_ms);
+                // A number with which a task has no tag, no group and no priority, because a row has none.
+                RowAct::Put(2 * (24 * (1_000 + self.rows) + 2), due_ms)
+            }
+        };
+        let longest_ns = self.rng.pick(&[1, 20, 300, 3_000]) * 1_000_000;
+        UserRow {
+            shard,
+            queue: self.queues[shard as usize].clone(),
+            key,
+            act,
+            lasts_ns: self.rng.below(longest_ns),
+            commits: self.rng.chance(85),
+        }
+    }
+
+    /// Whether a call of the key is open that began no later than `latest`.
+    pub(super) fn waits_for(&self, place: &(String, String), latest: CallId) -> bool {
+        self.waits.range(..=latest).any(|(_, (_, of))| of.as_ref() == Some(place))
+    }
+
+    fn shard_of(&self, queue: &str) -> u32 {
+        let queue = QueueName::new(queue).expect("the workload gives good names");
+        Router::new(self.shards).expect("few shards").of_queue(&queue).number()
+    }
 }

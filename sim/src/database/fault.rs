@@ -11,6 +11,8 @@ pub struct Faults {
     pub stall_permille: u64,
     /// The longest way of all (ns).
     pub stall_ns: u64,
+    /// The longest additional way of every other request to end another incarnation (ns). The incarnation may beat again meanwhile.
+    pub late_end_ns: u64,
     /// In a thousand transactions: the answer is lost. The transaction took effect, or did not, or is still under way.
     pub lost_permille: u64,
     /// The longest time that a transaction goes on without its client (ns).
@@ -37,6 +39,7 @@ impl Faults {
             lag_ns: rng.pick(&[MS / 5, 2 * MS, 20 * MS]),
             stall_permille: rng.pick(&[0, 2, 10]),
             stall_ns: rng.pick(&[300, 3_000, 12_000]) * MS,
+            late_end_ns: rng.pick(&[0, 0, 200, 600]) * MS,
             lost_permille: rng.pick(&[0, 5, 20, 60]),
             orphan_ns: rng.pick(&[30, 900, 6_000, 40_000]) * MS,
             die_permille: rng.pick(&[0, 3, 20]),
@@ -74,4 +77,8 @@ pub enum Wrong {
     EndWithoutBeat,
     /// The epoch grows by 1, and no number is raised, after the database may have lost batches.
     SmallStep,
+    /// A read of the inbox begins behind the last row that the owner has read.
+    InboxByCursor,
+    /// A read of the inbox deletes the rows that it returns.
+    RowDeletedAsRead,
 }

@@ -103,14 +103,12 @@ impl SimSession {
         let is_careless = self.database.lock().wrong == Wrong::ResolveWithoutLock;
         if let Write::Resolve(doubt) = write
             && is_careless
+            && let Some(resolution) = self.resolve_carelessly(doubt)
         {
-            if let Some(resolution) = self.resolve_carelessly(doubt) {
-                self.travel()?;
-                return Ok(Done::Resolved(resolution));
-            }
-        } else {
-            self.wait_for(&write.locks(), since_ns)?;
+            self.travel()?;
+            return Ok(Done::Resolved(resolution));
         }
+        self.wait_for(&write.locks(), since_ns)?;
         let (no, done, commit_ns) = {
             let mut state = self.database.lock();
             if Self::refuses(&mut state) {
@@ -145,13 +143,18 @@ impl SimSession {
             if let Some(open) = state.open.get_mut(&no) {
                 open.ends_ns = ends_ns;
             }
-            (no, done, commit_ns)
+            let ends_ns = state.open.get(&no).map_or(ends_ns, |open| state.end_of(open));
+            (no, done, ends_ns - state.now_ns)
         };
-        self.database.pass(commit_ns);
-        let committed = {
+        let mut wait_ns = commit_ns;
+        let committed = loop {
+            self.database.pass(wait_ns);
             let mut state = self.database.lock();
             state.settle();
-            state.ended.remove(&no)
+            match state.open.get(&no).map(|open| state.end_of(open)) {
+                Some(ends_ns) => wait_ns = ends_ns - state.now_ns,
+                None => break state.ended.remove(&no),
+            }
         };
         if committed != Some(true) {
             return self.gone("the session was ended while it committed");
@@ -182,14 +185,14 @@ impl SimSession {
             | Done::Committed(_)
             | Done::Taken(Taken::Held(_) | Taken::Outdated)
             | Done::Released => {}
+            Done::Moved(claims) => met.rows_refused += claims.len() as u64,
         }
     }
 
-    /// Reads the outcome of a batch while a transaction holds its shard. A right statement would wait.
+    /// Reads the outcome of a batch. A right statement would wait for the transaction that holds the shard, and for the standby.
     fn resolve_carelessly(&self, doubt: &Doubt) -> Option<Resolution> {
         let mut state = self.database.lock();
         state.settle();
-        state.locked_until(&Write::Resolve(*doubt).locks())?;
         let done = state.tables.clone().carry_out(
             &Write::Resolve(*doubt),
             (state.timeline, state.clock_ns()),
@@ -209,6 +212,7 @@ impl State {
         self.sessions.remove(&session);
         let (kind, commits) = (self.rng.below(3), self.rng.chance(50));
         let goes_on_ns = self.rng.below(self.faults.orphan_ns.max(1));
+        let is_shown_early = self.rng.chance(50);
         let outcome = match kind {
             0 => Some(true),
             1 => Some(false),
@@ -224,6 +228,10 @@ impl State {
         self.met.lost_done += u64::from(outcome == Some(true));
         self.met.lost_undone += u64::from(outcome == Some(false));
         self.met.orphans += u64::from(outcome.is_none());
+        if outcome.is_none() && is_shown_early && commits {
+            // The client learns nothing, as with every other orphan.
+            self.show_early(no, self.now_ns + goes_on_ns);
+        }
         self.settle();
         outcome
     }
@@ -245,6 +253,12 @@ impl Session for SimSession {
     }
 
     fn end(&mut self, incarnation: &str, beat: i64) -> Result<bool, Failure> {
+        let late_ns = {
+            let mut state = self.database.lock();
+            let longest_ns = state.faults.late_end_ns;
+            if longest_ns > 0 && state.rng.chance(50) { state.rng.below(longest_ns) } else { 0 }
+        };
+        self.database.pass(late_ns);
         let end = Write::End { incarnation: incarnation.to_owned(), beat };
         let Done::Ended(has_ended) = self.write(&end)? else { unreachable!("an end is answered as one") };
         if has_ended {
@@ -257,13 +271,19 @@ impl Session for SimSession {
         Ok(has_ended)
     }
 
-    // The simulated database has no inbox, so there is nothing to take or to refuse.
-    fn inbox(&mut self, _owned: &[Claim], _max: usize) -> Result<Vec<InboxPage>, Failure> {
-        Ok(Vec::new())
+    fn inbox(&mut self, owned: &[Claim], max: usize) -> Result<Vec<InboxPage>, Failure> {
+        self.request()?;
+        let pages = {
+            let mut state = self.database.lock();
+            state.settle();
+            state.read_inbox(owned, max)
+        };
+        self.travel()?;
+        Ok(pages)
     }
 
-    fn refuse(&mut self, _refusals: &[Refusal]) -> Result<(), Failure> {
-        Ok(())
+    fn refuse(&mut self, refusals: &[Refusal]) -> Result<(), Failure> {
+        self.write(&Write::Refuse(refusals.to_vec())).map(drop)
     }
 
     fn leave(&mut self, incarnation: &str) -> Result<(), Failure> {

@@ -1,15 +1,16 @@
 //! [`Tables`]: the rows of the database, and the meaning of each statement.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tickwheel_engine::{Key, QueueName};
 use tickwheel_postgres::database::{
-    BatchRow, Claim, Doubt, Fold, Holder, NodeEntry, PutRow, Resolution, RuleRow, ShardBatch, Snapshot, Take,
-    Taken,
+    BatchRow, Claim, Doubt, Fold, Holder, NodeEntry, PutRow, Refusal, Resolution, RuleRow, ShardBatch,
+    Snapshot, Take, Taken,
 };
 
 use super::fault::Wrong;
+use super::inbox::InboxRows;
 
 /// The steps of an epoch: from owner to owner, and for each timeline that was lost in between.
 const EPOCH_STEP: i64 = 1;
@@ -20,6 +21,7 @@ const EPOCH_STEP_AFTER_LOSS: i64 = 1_024;
 pub(super) struct Tables {
     pub(super) nodes: BTreeMap<String, NodeRow>,
     pub(super) shards: BTreeMap<u32, Arc<ShardRows>>,
+    pub(super) inbox: InboxRows,
 }
 
 /// The row of an incarnation.
@@ -78,6 +80,7 @@ pub(super) enum Write {
     Take(Take),
     Release(Claim),
     Fold(Fold),
+    Refuse(Vec<Refusal>),
 }
 
 /// The answer of a transaction.
@@ -92,6 +95,8 @@ pub(super) enum Done {
     Taken(Taken),
     Released,
     Folded,
+    /// The rows that these owners refused were moved.
+    Moved(Vec<Claim>),
 }
 
 /// A row that a transaction locks until it ends.
@@ -113,6 +118,10 @@ impl Write {
             Self::Resolve(Doubt { claim, .. }) | Self::Release(claim) => vec![Lock::Shard(claim.shard)],
             Self::Take(take) => vec![Lock::Shard(take.shard)],
             Self::Fold(fold) => vec![Lock::Shard(fold.claim.shard)],
+            Self::Refuse(refusals) => {
+                let shards: BTreeSet<u32> = refusals.iter().map(|refusal| refusal.claim.shard).collect();
+                shards.into_iter().map(Lock::Shard).collect()
+            }
         }
     }
 }
@@ -176,6 +185,13 @@ impl Tables {
                 self.shard(fold.claim.shard)?.fold(fold);
                 Ok(Done::Folded)
             }
+            Write::Refuse(refusals) => {
+                let claims = refusals.iter().map(|refusal| refusal.claim);
+                let is_owner = |claim: &Claim| {
+                    self.shards.get(&claim.shard).is_some_and(|rows| rows.epoch == claim.epoch)
+                };
+                Ok(Done::Moved(claims.filter(is_owner).collect()))
+            }
         }
     }
 
@@ -210,6 +226,17 @@ impl ShardRows {
     pub(super) fn last_no(&self) -> i64 {
         let last = |no: Option<&i64>| no.copied().unwrap_or(0);
         last(self.batches.keys().next_back()).max(last(self.folds.keys().next_back()))
+    }
+
+    /// Looks at the last two batches: their numbers are consecutive, and the epoch never falls.
+    pub(super) fn disorder(&self) -> Option<String> {
+        let mut last = self.batches.iter().rev();
+        let (no, batch) = last.next()?;
+        if batch.epoch != self.epoch {
+            return Some(format!("batch {no} has epoch {}, and the shard {}", batch.epoch, self.epoch));
+        }
+        let (before, _) = last.next()?;
+        (before + 1 != *no).then(|| format!("batch {no} follows batch {before}"))
     }
 
     /// Writes an empty batch behind all others.

@@ -1,5 +1,7 @@
 //! Runs of several nodes above one database.
 
+use std::collections::BTreeMap;
+
 use tickwheel_sim::cluster::{self, Outcome};
 use tickwheel_sim::database::Wrong;
 
@@ -20,37 +22,16 @@ fn passes(seed: u64) -> Outcome {
 
 #[test]
 fn the_first_seeds_pass() {
-    let seeds = std::env::var("TICKWHEEL_SIM_SEEDS").map_or(60, |number| number.parse().expect("a number"));
+    let seeds = std::env::var("TICKWHEEL_SIM_SEEDS").map_or(120, |number| number.parse().expect("a number"));
     let outcomes: Vec<Outcome> = (0..seeds).map(passes).collect();
-    let sum = |count: &dyn Fn(&Outcome) -> u64| outcomes.iter().map(count).sum::<u64>();
-    let all = format!(
-        "{} steps, {} calls, {} answered, {} lost, {} owners, {} delivered",
-        sum(&|one| one.steps),
-        sum(&|one| one.seen.calls),
-        sum(&|one| one.seen.answered),
-        sum(&|one| one.seen.lost),
-        sum(&|one| one.seen.owners),
-        sum(&|one| one.seen.delivered),
-    );
-    println!("{all}");
-    for (name, count) in [
-        ("calls without an answer", sum(&|one| one.seen.lost)),
-        ("processes that were killed", sum(&|one| one.seen.mishaps[0])),
-        ("processes that were stopped", sum(&|one| one.seen.mishaps[1])),
-        ("processes that left", sum(&|one| one.seen.mishaps[2])),
-        ("places that were cut off", sum(&|one| one.seen.mishaps[3])),
-        ("orphans", sum(&|one| one.met.orphans)),
-        ("waits", sum(&|one| one.met.waits)),
-        ("batches found done", sum(&|one| one.met.resolved[0])),
-        ("batches found absent", sum(&|one| one.met.resolved[1])),
-        ("batches of an owner before", sum(&|one| one.met.resolved[2])),
-        ("lost batches", sum(&|one| one.met.resolved[3])),
-        ("lost commits", sum(&|one| one.met.lost_commits)),
-        ("folds", sum(&|one| one.met.folds)),
-        ("ended incarnations", sum(&|one| one.met.ended)),
-    ] {
-        println!("{count} {name}");
-        assert!(count >= 3, "the seeds are too tame: {count} {name}; {all}");
+    let mut situations: BTreeMap<&str, u64> = BTreeMap::new();
+    for (name, count) in outcomes.iter().flat_map(Outcome::situations) {
+        *situations.entry(name).or_default() += count;
+    }
+    println!("{situations:#?}");
+    // The rarest situation, a batch that a fail-over lost before its outcome was known, comes once in 20 seeds.
+    for (name, count) in situations {
+        assert!(count > 0, "the seeds are too tame: no {name}");
     }
 }
 

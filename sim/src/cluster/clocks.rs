@@ -1,0 +1,131 @@
+//! [`Clocks`]: the latest instant that each process may take for the present.
+
+/// A clock that was set back by no more than this is not followed, because that may be drift or a slow answer (ms).
+const NOT_FOLLOWED_MS: i64 = 500;
+
+/// The clock of the database, and the clocks that processes still know after it was set.
+///
+/// # Processes in doubt
+/// A process goes on by the clock of its last answered beat. While the database does not answer, it cannot know that the clock was set back. A
+/// task that becomes ready meanwhile is ready, and the process delivers it once it is valid again, although the database's clock has not
+/// reached the due time. This is accepted, because no process could do better without a stop of all tasks at each lost beat.
+///
+/// Two things bound what is accepted. The clock that the process knows is ahead by as much as the clock was set back, and by no more. And only a
+/// process that ran at the step is forgiven, until it is valid a lease or more after the step: others have seen the new clock.
+#[derive(Debug)]
+pub(super) struct Clocks {
+    /// The latest instant that the clock of the database has shown (ms).
+    shown_ms: i64,
+    /// For each place, the clocks that its process may still know, and the latest instant that they have shown (ms).
+    known: Vec<Known>,
+}
+
+#[derive(Clone, Debug)]
+struct Known {
+    /// The clock before a step, less the simulated time (ns), and until when a valid process may not know of the step (simulated, ns).
+    before: Vec<(i128, u64)>,
+    shown_ms: i64,
+}
+
+const NONE: Known = Known { before: Vec::new(), shown_ms: i64::MIN };
+
+impl Clocks {
+    /// Begins with a clock that shows `wall_ms`.
+    pub(super) fn new(wall_ms: i64, places: usize) -> Self {
+        Self { shown_ms: wall_ms, known: vec![NONE; places] }
+    }
+
+    /// The latest instant at which the process at this place may deliver what is due then (ms).
+    pub(super) fn latest_ms(&self, place: usize) -> i64 {
+        self.shown_ms.max(self.known[place].shown_ms)
+    }
+
+    /// Time has passed. `wall_ns`: the clock of the database (ns). `is_valid`: whether the process at a place is valid.
+    pub(super) fn note(&mut self, now_ns: u64, wall_ns: i128, is_valid: impl Fn(usize) -> bool) {
+        self.shown_ms = self.shown_ms.max(ms_of(wall_ns));
+        for (place, known) in self.known.iter_mut().enumerate() {
+            if !known.before.is_empty() && is_valid(place) {
+                known.before.retain(|(_, until_ns)| now_ns <= *until_ns);
+            }
+            for (clock_ns, _) in &known.before {
+                known.shown_ms = known.shown_ms.max(ms_of(clock_ns + i128::from(now_ns)));
+            }
+        }
+    }
+
+    /// The clock of the database is about to step by `by_ms`; it shows `wall_ns` (ns). A process that is valid learns it by its next beat, within
+    /// a lease.
+    pub(super) fn step(
+        &mut self,
+        (now_ns, wall_ns): (u64, i128),
+        by_ms: i64,
+        lease_ns: u64,
+        runs: impl Fn(usize) -> bool,
+    ) {
+        let until_ns = if by_ms.abs() <= NOT_FOLLOWED_MS { u64::MAX } else { now_ns + lease_ns };
+        for (_, known) in self.known.iter_mut().enumerate().filter(|(place, _)| runs(*place)) {
+            known.before.push((wall_ns - i128::from(now_ns), until_ns));
+        }
+    }
+
+    /// The process at this place has ended. The next one asks for the clock.
+    pub(super) fn ended(&mut self, place: usize) {
+        self.known[place] = NONE;
+    }
+}
+
+fn ms_of(ns: i128) -> i64 {
+    i64::try_from(ns / 1_000_000).expect("runs are short")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+    const LEASE_NS: u64 = 1_000 * MS;
+
+    /// A clock that shows 10 s at the start, and is set back by 2 s at 1 s, when processes 0 and 1 run and process 2 does not.
+    fn set_back() -> Clocks {
+        let mut clocks = Clocks::new(10_000, 3);
+        clocks.note(1_000 * MS, wall_ns(11_000), |_| true);
+        clocks.step((1_000 * MS, wall_ns(11_000)), -2_000, LEASE_NS, |place| place < 2);
+        clocks
+    }
+
+    fn wall_ns(wall_ms: i64) -> i128 {
+        i128::from(wall_ms) * i128::from(MS)
+    }
+
+    #[test]
+    fn a_process_in_doubt_is_forgiven_as_much_as_the_clock_was_set_back() {
+        let mut clocks = set_back();
+        for now_ms in (1_000..9_000).step_by(100) {
+            let wall_ms = 8_000 + i64::try_from(now_ms).expect("small");
+            clocks.note(now_ms * MS, wall_ns(wall_ms), |place| place != 0);
+            assert_eq!(clocks.latest_ms(0), wall_ms + 2_000);
+            // Without a doubt, it is forgiven for a lease; and a clock that has once shown an instant may be taken for right.
+            assert_eq!(clocks.latest_ms(1), (wall_ms + 2_000).min(12_000).max(wall_ms));
+            assert_eq!(clocks.latest_ms(2), wall_ms.max(11_000), "it begins with the new clock");
+        }
+        clocks.note(9_000 * MS, wall_ns(17_000), |_| true);
+        clocks.note(10_000 * MS, wall_ns(18_000), |place| place != 0);
+        assert_eq!(
+            clocks.latest_ms(0),
+            18_900,
+            "it has seen the new clock, and what was ready by then is ready"
+        );
+        clocks.ended(0);
+        assert_eq!(clocks.latest_ms(0), 18_000);
+    }
+
+    #[test]
+    fn a_step_that_is_not_followed_is_forgiven_until_the_process_ends() {
+        let mut clocks = Clocks::new(10_000, 1);
+        clocks.step((0, wall_ns(10_000)), -300, LEASE_NS, |_| true);
+        clocks.note(60_000 * MS, wall_ns(69_700), |_| true);
+        assert_eq!(clocks.latest_ms(0), 70_000);
+        clocks.ended(0);
+        assert_eq!(clocks.latest_ms(0), 69_700);
+    }
+}
