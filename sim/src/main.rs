@@ -62,6 +62,9 @@ struct Arguments {
     /// Switch a planted bug on and expect it to be found on the promise it breaks. Takes a build from the copy that `cargo xtask plant` makes, see `scripts/sim bugs`.
     #[arg(long)]
     bug: Option<String>,
+    /// With `--bug`: stop after this number of seeds that fail.
+    #[arg(long, default_value_t = bugs::FAILURES)]
+    failures: usize,
     /// Instead of one server above a disk: several nodes above one database.
     #[arg(long, conflicts_with_all = ["options", "until_step", "totals", "exhaustive", "fail_nth"])]
     cluster: bool,
@@ -160,7 +163,7 @@ fn seeds_of(arguments: &Arguments) -> Result<Vec<u64>, String> {
 fn failures_max(arguments: &Arguments, bug: Option<Bug>) -> usize {
     match bug {
         _ if arguments.keep_going => usize::MAX,
-        Some(_) => bugs::FAILURES,
+        Some(_) => arguments.failures,
         None => 1,
     }
 }
