@@ -1,6 +1,6 @@
 //! Encodes the batch of an engine for the database.
 
-use tickwheel_engine::{Batch, Rule, RuleName, Seq, Task, TaskEffect, Timestamp};
+use tickwheel_engine::{Batch, Before, Rule, RuleName, Seq, Task, TaskEffect, Timestamp};
 use tickwheel_store::records;
 
 use crate::counts;
@@ -36,13 +36,13 @@ pub(crate) fn encode(
         rules: Vec::with_capacity(batch.rules.len()),
         taken: batch.taken.iter().map(|row| row.cast_signed()).collect(),
     };
-    for effect in &batch.effects {
+    for (effect, before) in batch.effects.iter().zip(&batch.before) {
         match effect {
             TaskEffect::Stored { task, body_known } => {
                 if !task.is_keyed() {
                     encoded.keyless.push(signed(task.id)?);
                 }
-                encoded.puts.push(row(task, *body_known)?);
+                encoded.puts.push(row(task, *before == Before::Absent, *body_known)?);
             }
             TaskEffect::Ended(ended) => {
                 encoded.ends.push(signed(ended.id)?);
@@ -56,7 +56,7 @@ pub(crate) fn encode(
     Ok(encoded)
 }
 
-fn row(task: &Task, body_known: bool) -> Result<PutRow, OutOfRange> {
+fn row(task: &Task, is_new: bool, body_known: bool) -> Result<PutRow, OutOfRange> {
     let mut record = Vec::new();
     records::put_task(&mut record, task);
     let body = (!body_known).then(|| {
@@ -66,6 +66,7 @@ fn row(task: &Task, body_known: bool) -> Result<PutRow, OutOfRange> {
     });
     Ok(PutRow {
         id: signed(task.id)?,
+        is_new,
         queue: task.queue.clone(),
         key: task.is_keyed().then(|| task.key.clone()),
         due_at: task.due_at.as_ms(),

@@ -212,6 +212,8 @@ impl ShardBatch {
 pub struct PutRow {
     /// The id of the task.
     pub id: i64,
+    /// Whether the database has no row of the task.
+    pub is_new: bool,
     /// The queue of the task.
     pub queue: QueueName,
     /// The key; `None`: the task is dead and has lost its key.

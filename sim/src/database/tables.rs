@@ -295,9 +295,12 @@ impl ShardRows {
         }
     }
 
-    /// `INSERT … ON CONFLICT (shard, id) DO UPDATE … WHERE task.seq < excluded.seq`.
+    /// `INSERT … ON CONFLICT (shard, id) DO UPDATE … WHERE task.seq < excluded.seq`, and for a new task `INSERT` alone.
     fn put(&mut self, put: &PutRow) -> Result<(), String> {
         let before = self.tasks.get(&put.id).cloned();
+        if put.is_new && before.is_some() {
+            return Err(format!("duplicate key value: the id of task {}", put.id));
+        }
         if before.as_ref().is_some_and(|row| row.seq >= put.seq) {
             return Ok(());
         }
@@ -314,7 +317,8 @@ impl ShardRows {
                 return Err(format!("duplicate key value: {key} of tasks {other} and {}", put.id));
             }
         }
-        let PutRow { id, queue, key, due_at, put_seq, seq, dead, leased, record, body: _ } = put.clone();
+        let PutRow { id, is_new: _, queue, key, due_at, put_seq, seq, dead, leased, record, body: _ } =
+            put.clone();
         self.tasks.insert(id, Arc::new(Row { queue, key, due_at, put_seq, seq, dead, leased, record, body }));
         Ok(())
     }

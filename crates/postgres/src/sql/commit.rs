@@ -40,16 +40,30 @@ FROM unnest($1::int4[], $2::int8[], $3::text[], $4::text[], $5::int8[], $6::int8
     u(shard, id, queue, key, due_at, put_seq, seq, dead, leased, record)
 WHERE t.shard = u.shard AND t.id = u.id AND t.seq < u.seq AND u.shard = ANY ((SELECT current_setting('tickwheel.mine')::int4[])::int4[])";
 
-const PUT: &str = "\
-INSERT INTO tickwheel.task (shard, id, queue, key, due_at, put_seq, seq, dead, leased, record, body)
+macro_rules! insert {
+    ($rest:literal) => {
+        concat!(
+            "INSERT INTO tickwheel.task (shard, id, queue, key, due_at, put_seq, seq, dead, leased, record, body)
 SELECT u.shard, u.id, u.queue, u.key, u.due_at, u.put_seq, u.seq, u.dead, u.leased, u.record, u.body
 FROM unnest($1::int4[], $2::int8[], $3::text[], $4::text[], $5::int8[], $6::int8[], $7::int8[], $8::bool[], $9::bool[], $10::bytea[], $11::bytea[])
     u(shard, id, queue, key, due_at, put_seq, seq, dead, leased, record, body)
 WHERE u.shard = ANY ((SELECT current_setting('tickwheel.mine')::int4[])::int4[])
-ON CONFLICT (shard, id) DO UPDATE SET
+",
+            $rest
+        )
+    };
+}
+
+/// A statement that may meet a row writes an intention and a confirmation for each one. A row that is not there needs neither: the fence lets no
+/// batch in twice, and an error here would show that it did.
+const INSERT: &str = insert!("");
+
+const PUT: &str = insert!(
+    "ON CONFLICT (shard, id) DO UPDATE SET
     key = excluded.key, due_at = excluded.due_at, put_seq = excluded.put_seq, seq = excluded.seq, dead = excluded.dead,
     leased = excluded.leased, record = excluded.record, body = excluded.body
-WHERE task.seq < excluded.seq";
+WHERE task.seq < excluded.seq"
+);
 
 /// A row of the inbox is gone exactly if the batch that has its effect is there.
 const TAKE_ROWS: &str = "\
@@ -89,12 +103,16 @@ pub(super) fn commit(link: &mut Link, batches: &[&ShardBatch]) -> Result<Vec<u32
     if !known.is_empty() {
         pipeline.kept(CHANGE, columns(&known));
     }
-    let new: Vec<_> = puts().filter(|(_, put)| put.body.is_some()).collect();
-    if !new.is_empty() {
-        let mut params = columns(&new);
-        let bodies: Vec<&[u8]> = new.iter().map(|(_, put)| put.body.as_deref().unwrap_or_default()).collect();
+    for (sql, is_new) in [(PUT, false), (INSERT, true)] {
+        let whole: Vec<_> = puts().filter(|(_, put)| put.body.is_some() && put.is_new == is_new).collect();
+        if whole.is_empty() {
+            continue;
+        }
+        let mut params = columns(&whole);
+        let bodies: Vec<&[u8]> =
+            whole.iter().map(|(_, put)| put.body.as_deref().unwrap_or_default()).collect();
         params.push(Param::Byteas(bodies.into()));
-        pipeline.kept(PUT, params);
+        pipeline.kept(sql, params);
     }
     add_rules(&mut pipeline, batches);
     let results = link.commit(&mut pipeline)?;
