@@ -185,6 +185,22 @@ fn a_call_does_not_wait_for_a_silent_database_without_end() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "a worker waits in real time")]
+fn a_worker_waits_for_tasks_without_end() {
+    let Some(server) = kit::shared() else { return };
+    let queue = node(&server.database().url(), "first");
+    let waiting = queue.lease(Lease::new(&name()), Duration::MAX);
+    let waiting = std::thread::spawn(move || waiting.wait());
+    let begun = Instant::now();
+    until("the limit of other calls passes twice", || begun.elapsed() > Duration::from_secs(11));
+    assert!(!waiting.is_finished(), "the store makes progress, so no call is abandoned");
+    queue.put(put("late", Duration::ZERO)).wait().expect("stored");
+    let leased = waiting.join().expect("no panic").expect("served");
+    assert_eq!(leased[0].key.as_str(), "late");
+    queue.close();
+}
+
+#[test]
 fn changes_are_refused_while_a_commit_is_late() {
     let Some(server) = Server::start() else { return };
     let queue = node(&server.url(), "first");
@@ -203,6 +219,11 @@ fn changes_are_refused_while_a_commit_is_late() {
     let refused = later();
     assert!(matches!(refused, Err(PutError::Unavailable(Unavailable::Late { .. }))), "{refused:?}");
     assert!(queue.health().ready, "the process has its shard");
+    let read = queue.get(Get::new(&name(), key("before"))).wait();
+    assert!(
+        matches!(read, Err(GetError::Unavailable(Unavailable::Late { .. }))),
+        "its answer would wait: {read:?}"
+    );
     session.run("ROLLBACK");
     until("changes are taken again", || later().is_ok());
     let keys = texts(&queue);

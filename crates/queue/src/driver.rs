@@ -35,7 +35,7 @@ pub(crate) struct Driver<S> {
     /// Calls under way.
     replies: BTreeMap<CallId, Waiting>,
     /// Calls whose callers were told that the outcome is unknown. Their answers may still come.
-    left: BTreeSet<CallId>,
+    abandoned: BTreeSet<CallId>,
     /// The lease calls that wait until an instant, in the order of these instants.
     waits: BTreeSet<(Instant, CallId)>,
     inputs: Vec<Input>,
@@ -60,12 +60,17 @@ pub(crate) struct Driver<S> {
 struct Waiting {
     /// Where the answer goes.
     reply: oneshot::Sender<Delivered>,
-    /// When the call came.
-    since: Instant,
-    /// Whether the call may change tasks.
-    changes: bool,
-    /// For a waiting lease call: the instant at which it stops waiting.
-    until: Option<Instant>,
+    /// When the call came; `None`: the store cannot stall.
+    since: Option<Instant>,
+    wait: Wait,
+}
+
+/// How long a call wants to wait for tasks.
+#[derive(Copy, Clone)]
+enum Wait {
+    No,
+    Until(Instant),
+    WithoutEnd,
 }
 
 impl<S: QueueStore> Driver<S> {
@@ -77,13 +82,14 @@ impl<S: QueueStore> Driver<S> {
         inbox: InboxCalls,
         watch: Watch,
     ) -> Self {
+        let patience = Patience::new(&shard);
         Self {
             shard,
             time,
             back,
             shared,
             replies: BTreeMap::new(),
-            left: BTreeSet::new(),
+            abandoned: BTreeSet::new(),
             waits: BTreeSet::new(),
             inputs: Vec::new(),
             answers: Vec::new(),
@@ -91,7 +97,7 @@ impl<S: QueueStore> Driver<S> {
             unowned_since: None,
             inbox,
             watch,
-            patience: Patience::default(),
+            patience,
             stopping: false,
             stuck_since: None,
             given_up: false,
@@ -193,13 +199,13 @@ impl<S: QueueStore> Driver<S> {
 
     fn send_answers(&mut self) {
         for (call, answer) in self.answers.drain(..) {
-            if let Some(Waiting { reply, until, .. }) = self.replies.remove(&call) {
-                if let Some(until) = until {
+            if let Some(Waiting { reply, wait, .. }) = self.replies.remove(&call) {
+                if let Wait::Until(until) = wait {
                     self.waits.remove(&(until, call));
                 }
                 // If the caller has gone, its `Delivered` is dropped and gives the delivered tasks back.
                 let _ = reply.send(Delivered::new(answer, self.back.clone()));
-            } else if self.left.remove(&call) {
+            } else if self.abandoned.remove(&call) {
                 drop(Delivered::new(answer, self.back.clone()));
             } else {
                 self.inbox.answered(&mut self.shard, call, answer);
@@ -207,21 +213,22 @@ impl<S: QueueStore> Driver<S> {
         }
     }
 
-    /// Leaves calls that have waited long for a store that does not get on. A caller whose reply channel is dropped learns that the outcome
-    /// of its call is unknown.
+    /// Abandons the calls that have waited long for a store that makes no progress. A caller whose reply channel is dropped learns that the
+    /// outcome of its call is unknown. A call that waits for tasks without end goes on waiting.
     fn look_after_calls(&mut self) {
-        let now = Instant::now();
+        let Some(now) = self.patience.now() else { return };
         self.patience.look(&self.shard, now);
-        if !self.patience.looks_at_calls(now) {
-            return;
-        }
-        let patience = |changes| self.patience.of_call(&self.shard, changes, now);
-        let (Some(change), Some(read)) = (patience(true), patience(false)) else { return };
+        let Some(limit) = self.patience.of_calls(self.shard.is_in_doubt(), now) else { return };
         let is_over = |waiting: &Waiting| {
-            let limit = if waiting.changes { change } else { read };
-            now.saturating_duration_since(waiting.until.unwrap_or(waiting.since)) >= limit
+            let from = match waiting.wait {
+                Wait::No => waiting.since,
+                Wait::Until(until) => Some(until),
+                Wait::WithoutEnd => None,
+            };
+            from.is_some_and(|from| now.saturating_duration_since(from) >= limit)
         };
-        self.left.extend(self.replies.extract_if(.., |_, waiting| is_over(waiting)).map(|(call, _)| call));
+        let over = self.replies.extract_if(.., |_, waiting| is_over(waiting));
+        self.abandoned.extend(over.map(|(call, _)| call));
     }
 
     /// Gives a stop up if the store does not get on: another owner may take the shard, and no answer can leave.
@@ -267,7 +274,7 @@ impl<S: QueueStore> Driver<S> {
     /// Forgets all calls under way. A caller whose reply channel is dropped learns that the outcome of its call is unknown.
     fn forget_calls(&mut self) {
         self.replies.clear();
-        self.left.clear();
+        self.abandoned.clear();
         self.waits.clear();
         self.inbox.forget();
     }
@@ -307,18 +314,20 @@ impl<S: QueueStore> Driver<S> {
                 self.refuse(&command, reply, Unavailable::Unowned);
             }
             Message::Call { call, command, wait, reply } => {
-                if command.needs_store()
-                    && let Some(why) = self.late()
-                {
+                let since = self.patience.now();
+                if let Some(why) = since.and_then(|now| self.late(command.needs_store(), now)) {
                     self.refuse(&command, reply, Unavailable::Late { why: why.into() });
                     return;
                 }
-                let waits = !wait.is_zero() && matches!(*command, Command::Lease(_));
-                // A wait whose end is beyond the range of the clock has no end.
-                let until = if waits { Instant::now().checked_add(wait) } else { None };
-                self.waits.extend(until.map(|until| (until, call)));
-                let changes = command.needs_store();
-                self.replies.insert(call, Waiting { reply, since: Instant::now(), changes, until });
+                let wait = match !wait.is_zero() && matches!(*command, Command::Lease(_)) {
+                    false => Wait::No,
+                    // A wait whose end is beyond the range of the clock has no end.
+                    true => Instant::now().checked_add(wait).map_or(Wait::WithoutEnd, Wait::Until),
+                };
+                if let Wait::Until(until) = wait {
+                    self.waits.insert((until, call));
+                }
+                self.replies.insert(call, Waiting { reply, since, wait });
                 self.inputs.push(Input::Call { call, command: *command });
             }
             Message::EndWait(call) => self.inputs.push(Input::EndWait { call }),
@@ -340,9 +349,9 @@ impl<S: QueueStore> Driver<S> {
         }
     }
 
-    /// Returns since when a commit waits and why, if it is late.
-    fn late(&self) -> Option<String> {
-        let waited = self.patience.late(Instant::now())?.as_secs();
+    /// Returns a text about the commit under way, if it is too late for a call.
+    fn late(&self, changes: bool, now: Instant) -> Option<String> {
+        let waited = self.patience.late(changes, now)?.as_secs();
         let why = self.shard.waits_for().map_or_else(String::new, |why| format!(" ({why})"));
         Some(format!("the store has not confirmed a commit for {waited} s{why}"))
     }

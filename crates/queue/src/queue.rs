@@ -575,11 +575,16 @@ impl Queue {
         router.all().zip(self.handle.shards.all().iter().map(|shard| shard.shared.health())).collect()
     }
 
+    /// Returns the state of the shard that has this queue.
+    #[must_use]
+    pub fn health_of(&self, queue: &QueueName) -> Health {
+        self.handle.shards.health_of(self.shard_of(queue))
+    }
+
     /// Returns the state of the shard that keeps the jobs, see [`begin_job`](Self::begin_job).
     #[must_use]
     pub fn health_of_jobs(&self) -> Health {
-        let place = self.handle.shards.router().of_jobs().number() as usize;
-        self.handle.shards.all()[place].shared.health()
+        self.handle.shards.health_of(self.handle.shards.router().of_jobs())
     }
 
     /// Asks each shard for a page of its queues, in the order of the numbers of the shards. So the caller learns which shards answer.

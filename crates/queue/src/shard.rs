@@ -42,6 +42,10 @@ pub struct Shard<S> {
     last: RequestId,
     /// How often the store has handed the shard over.
     acquired: u64,
+    /// The number of replies of the store.
+    replied: u64,
+    /// The number of requests without a reply.
+    open: u64,
     /// Whether it was unknown at the last `take_answers` if this process still owns the shard.
     in_doubt: bool,
     replies: Vec<(RequestId, Reply)>,
@@ -88,6 +92,8 @@ impl<S: ShardStore> Shard<S> {
             earlier: RequestId(0),
             last: RequestId(0),
             acquired: 0,
+            replied: 0,
+            open: 0,
             in_doubt: false,
             replies: Vec::new(),
             committing: None,
@@ -134,6 +140,7 @@ impl<S: ShardStore> Shard<S> {
         self.last.0 += 1;
         self.earlier = self.last;
         self.own = Some(self.last);
+        self.open += 1;
         self.store.submit(self.last, request);
     }
 
@@ -148,7 +155,7 @@ impl<S: ShardStore> Shard<S> {
             self.store.poll(&mut self.replies);
             let quiet = self.replies.is_empty() && inputs.is_empty();
             for (request, reply) in core::mem::take(&mut self.replies) {
-                self.replied(now, request, reply);
+                self.take_reply(now, request, reply);
             }
             if matches!(self.phase, Phase::Unowned | Phase::Refused(_)) {
                 inputs.clear();
@@ -218,6 +225,7 @@ impl<S: ShardStore> Shard<S> {
         self.effects.clear();
         self.answers.clear();
         self.committing = None;
+        self.open = 0;
         self.earlier = self.last;
     }
 
@@ -233,6 +241,7 @@ impl<S: ShardStore> Shard<S> {
                     if matches!(request, Request::Commit { .. }) {
                         self.committing = Some((self.last, now.mono_ns));
                     }
+                    self.open += 1;
                     self.store.submit(self.last, request);
                 }
                 Effect::Answer { call, answer } => self.answers.push((call, answer)),
@@ -249,7 +258,11 @@ impl<S: ShardStore> Shard<S> {
         asked
     }
 
-    fn replied(&mut self, now: Now, request: RequestId, reply: Reply) {
+    fn take_reply(&mut self, now: Now, request: RequestId, reply: Reply) {
+        self.replied += 1;
+        if self.own == Some(request) || request > self.earlier {
+            self.open = self.open.saturating_sub(1);
+        }
         if self.own == Some(request) {
             self.own = None;
             return self.own_replied(now, reply);
@@ -409,6 +422,16 @@ impl<S: ShardStore> Shard<S> {
             | Phase::Releasing(_)
             | Phase::Released(_) => None,
         }
+    }
+
+    /// Returns how many replies the store has given.
+    pub(crate) fn replied(&self) -> u64 {
+        self.replied
+    }
+
+    /// Whether the store has to answer a request.
+    pub(crate) fn has_open_requests(&self) -> bool {
+        self.open > 0
     }
 
     /// Returns the request of the commit under way; `None` if no commit is under way.

@@ -9,7 +9,7 @@ use tickwheel_engine::{Call, ImportTasks, Imported, Lease, Leased, QueueName, Sh
 
 use crate::backup::{self, BackupError, BackupReport, Source};
 use crate::caller::Caller;
-use crate::health::Shared;
+use crate::health::{Health, Shared};
 use crate::message::Message;
 use crate::pending::Pending;
 use crate::router::Router;
@@ -70,6 +70,10 @@ impl Shards {
 
     pub(crate) fn of_shard(&self, shard: ShardId) -> &Caller {
         &self.shards[shard.number() as usize].caller
+    }
+
+    pub(crate) fn health_of(&self, shard: ShardId) -> Health {
+        self.shards[shard.number() as usize].shared.health()
     }
 
     fn callers(&self) -> Vec<Caller> {

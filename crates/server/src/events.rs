@@ -78,7 +78,7 @@ events! {
     JOB_NOT_KEPT = "job_not_kept";
     /// A stored job cannot be read.
     JOB_UNREADABLE = "job_unreadable";
-    /// Jobs from before the start cannot continue.
+    /// The jobs of the store cannot be read, so they wait.
     JOBS_STAND_STILL = "jobs_stand_still";
 
     /// A backup begins.

@@ -241,6 +241,10 @@ impl DatabaseUrl {
     /// Returns the text with `***` in the place of each password. The text is for people.
     pub(crate) fn without_password(text: &str) -> String {
         let Some((scheme, rest)) = text.split_once("://") else { return "***".to_owned() };
+        // With an `@` behind the first `?`, the text may have a password in either place, and its ends cannot be known.
+        if rest.split_once('?').is_some_and(|(_, query)| query.contains('@')) {
+            return format!("{scheme}://***");
+        }
         // An `@` that is not encoded belongs to the password, whatever stands around it.
         let (login, rest) = rest.rsplit_once('@').map_or((None, rest), |(login, rest)| (Some(login), rest));
         let login = login.map_or_else(String::new, |login| match login.split_once(':') {
@@ -605,7 +609,9 @@ mod tests {
         for (text, expected) in [
             ("postgres://me@h/shop?sslmode=disable", "postgres://me@h/shop?sslmode=disable"),
             ("postgres://me:canary@h/shop", "postgres://me:***@h/shop"),
-            ("postgres://me:can@ary/x?y@h/shop", "postgres://me:***@h/shop"),
+            ("postgres://me:can@ary/x?y@h/shop", "postgres://***"),
+            ("postgres://h/shop?user=me&password=can@ary", "postgres://***"),
+            ("postgres://h:5432/shop?password=can@ary", "postgres://***"),
             ("postgres://h/shop?user=me&password=canary", "postgres://h/shop?user=me&password=***"),
             ("postgres://h/shop?p%61ssword=canary", "postgres://h/shop?p%61ssword=***"),
             ("me:canary", "***"),

@@ -92,8 +92,21 @@ impl Bulk {
     /// Changes the found tasks, unless it is a dry run.
     pub(crate) async fn act(&self, queue: &Queue, found: &[Found]) -> Result<Tally, Problem> {
         let mut tally = Tally::default();
+        match self.act_on(queue, found, &mut tally).await {
+            Ok(()) => Ok(tally),
+            Err(problem) => Err(self.broken_off(tally.done, problem)),
+        }
+    }
+
+    /// The same, and `tally` counts what was done before an error, too.
+    pub(crate) async fn act_on(
+        &self,
+        queue: &Queue,
+        found: &[Found],
+        tally: &mut Tally,
+    ) -> Result<(), Problem> {
         if self.work.dry_run() {
-            return Ok(tally);
+            return Ok(());
         }
         for part in found.chunks(PAGE) {
             // The changes are sent together, so that they share commits.
@@ -104,12 +117,10 @@ impl Bulk {
             }
             for asked in asked {
                 steps.did(0).await;
-                if let Err(problem) = asked.count(&mut tally).await {
-                    return Err(self.broken_off(tally.done, problem));
-                }
+                asked.count(tally).await?;
             }
         }
-        Ok(tally)
+        Ok(())
     }
 
     /// The problem of work that stopped early. Changes that were made before it stay.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tickwheel_api::{JobBody, JobState, Problem, ProblemKind};
-use tickwheel_queue::{JobError, Queue, QueueName};
+use tickwheel_queue::{JobError, Queue, QueueName, Unavailable};
 use tokio::sync::Notify;
 
 use crate::access::producer::Producer;
@@ -18,12 +18,17 @@ use crate::service::jobs_of_before::take_over_jobs;
 use crate::service::limits::Limits;
 use crate::service::shares::{Full, Permit, Rules, Shares};
 use crate::service::supervisor::Supervisor;
+use crate::service::work::Tally;
 use crate::translate;
 
 /// The number of jobs that work at one time, one page in each turn; the others wait for their turn.
 const WORKING_MAX: usize = 4;
 /// The number of ended jobs that can still be read.
 const OVER_MAX: usize = 100;
+/// The time between two looks at the shard that keeps the jobs.
+const LOOK: Duration = Duration::from_millis(500);
+/// The pause before a job asks again for a shard that is not served at present.
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// Starts jobs and knows the running ones; ended jobs are in the store only.
 #[derive(Clone)]
@@ -42,19 +47,19 @@ pub(crate) struct Jobs {
     turns: Shares,
 }
 
-/// The time between two looks at the shard that keeps the jobs.
-const LOOK: Duration = Duration::from_millis(500);
-/// The pause before a page is tried again whose shard is not served at present.
-const AGAIN: Duration = Duration::from_secs(1);
-
 /// A running job.
 struct Running {
     /// The lock is held while the job is changed and until the change is stored.
     job: tokio::sync::Mutex<Job>,
-    /// Notified when the job is stopped, so that it does not wait for its turn.
+    /// Notified when the job is stopped or replaced, so that it does not wait for its turn.
     stopped: Notify,
-    /// Set, under the lock of the job, when the job was read from the store again. It is then another entry's to run.
+    /// How often the shard of the jobs had been acquired when the job was read from the store or begun. Another number: another server may
+    /// have changed the job.
+    acquired: u64,
+    /// Set, under the lock of the job, before the jobs are read from the store again.
     is_replaced: AtomicBool,
+    /// Notified when the job does no more work.
+    ended: Notify,
 }
 
 impl Running {
@@ -77,6 +82,7 @@ impl Drop for JobPermit {
         if running.get(&self.id).is_some_and(|entry| Arc::ptr_eq(entry, &self.running)) {
             running.remove(&self.id);
         }
+        self.running.ended.notify_one();
     }
 }
 
@@ -132,14 +138,19 @@ impl Jobs {
     /// 503 if the queue cannot be read.
     async fn resume(&self) -> Result<(), Problem> {
         let _none_begins = self.beginning.lock().await;
+        // An entry from before writes nothing any more when the jobs are read: its job may have been stopped elsewhere.
+        let before: Vec<_> = std::mem::take(&mut *self.running()).into_values().collect();
+        for entry in &before {
+            let _not_while_it_is_stored = entry.job.lock().await;
+            entry.is_replaced.store(true, Ordering::Relaxed);
+            entry.stopped.notify_one();
+        }
+        for entry in &before {
+            entry.ended.notified().await;
+        }
         take_over_jobs(&self.queue).await.map_err(|error| not_kept(&error))?;
         for job in self.kept().await? {
             if job.is_running() {
-                let before = self.running().get(&job.body.id).cloned();
-                if let Some(before) = before {
-                    let _is_not_stored_now = before.job.lock().await;
-                    before.is_replaced.store(true, Ordering::Relaxed);
-                }
                 let JobBody { id, queue, looked_at, of, .. } = &job.body;
                 tracing::info!(
                     event = events::JOB_RESUMED,
@@ -175,7 +186,12 @@ impl Jobs {
         let permit = self.permits.enter(caller).await?;
         self.forget_oldest().await?;
         let mut job = Job::new(bulk, of);
-        job.body.id = self.queue.begin_job(job.value()).await.map_err(|error| not_kept(&error))?;
+        let begun = self.queue.begin_job(job.value()).await;
+        if let Err(JobError::Unavailable(Unavailable::Indeterminate { .. })) = begun {
+            // The job may be stored later. Then the next look begins it.
+            self.resumed.store(0, Ordering::Relaxed);
+        }
+        job.body.id = begun.map_err(|error| not_kept(&error))?;
         let body = job.body.clone();
         let JobBody { id, queue, action, of, .. } = &body;
         tracing::info!(
@@ -193,8 +209,13 @@ impl Jobs {
     /// Runs a job in the background.
     fn go(&self, job: Job, permit: Permit) {
         let id = job.body.id;
-        let is_replaced = AtomicBool::new(false);
-        let running = Arc::new(Running { job: job.into(), stopped: Notify::new(), is_replaced });
+        let running = Arc::new(Running {
+            job: job.into(),
+            stopped: Notify::new(),
+            acquired: self.queue.health_of_jobs().acquired,
+            is_replaced: AtomicBool::new(false),
+            ended: Notify::new(),
+        });
         self.running().insert(id, Arc::clone(&running));
         let permit = JobPermit { jobs: self.clone(), id, running: Arc::clone(&running), of_caller: permit };
         let run = async move { permit.jobs.run(&running, permit.of_caller.producer()).await };
@@ -227,20 +248,21 @@ impl Jobs {
                 return;
             }
             let queue = bulk.queue.clone();
+            let mut tally = Tally::default();
             let page = async {
                 let step = bulk.look(&self.queue, at).await?;
-                let tally = bulk.act(&self.queue, &step.found).await?;
-                Ok::<_, Problem>((step, tally))
+                bulk.act_on(&self.queue, &step.found, &mut tally).await?;
+                Ok::<_, Problem>(step)
             };
             let page = page.await;
             drop(turn);
             {
                 let mut job = running.job.lock().await;
+                job.body.done += tally.done;
                 match page {
-                    Ok((step, tally)) => {
+                    Ok(step) => {
                         job.body.looked_at = (job.body.looked_at + step.looked_at as u64).min(job.body.of);
                         job.body.matched += step.found.len() as u64;
-                        job.body.done += tally.done;
                         job.body.skipped.add(tally.skipped);
                         job.at = step.next.unwrap_or_default();
                         if job.is_running() && step.next.is_none() {
@@ -249,8 +271,9 @@ impl Jobs {
                     }
                     // The queue closed because the server stops, which is no failure of the job.
                     Err(_) if self.stopping.is_given() => return,
-                    // The page is made again, and its changes are not made again.
-                    Err(problem) if self.comes_again(&problem, &queue) => {
+                    // The page is repeated. Tasks that are changed already are skipped.
+                    Err(problem) if self.is_unserved(&problem, &queue) => {
+                        job.body.matched += tally.done;
                         drop(job);
                         tokio::time::sleep(AGAIN).await;
                         continue;
@@ -268,20 +291,21 @@ impl Jobs {
     async fn keep_on(&self, running: &Running) -> bool {
         let job = loop {
             let job = running.job.lock().await;
-            if running.is_replaced() {
+            if running.is_replaced() || self.stopping.is_given() {
                 return false;
             }
-            let Err(error) = self.keep(&job).await else { break job };
-            if self.stopping.is_given() {
-                return false;
+            let health = self.queue.health_of_jobs();
+            if health.acquired == running.acquired {
+                let Err(error) = self.keep(&job).await else { break job };
+                let is_unserved = matches!(&error, JobError::Unavailable(why) if is_of_database(why));
+                if (!is_unserved || health.read_only.is_some()) && !self.stopping.is_given() {
+                    // The last stored value says that the job is running, so the next start continues it.
+                    let JobBody { id, queue, .. } = &job.body;
+                    tracing::warn!(event = events::JOB_NOT_KEPT, id, queue, %error, "a job stops, because its progress cannot be stored; it continues after the next start");
+                    return false;
+                }
             }
-            if self.queue.health_of_jobs().read_only.is_some() {
-                // The last stored value says that the job is running, so the next start continues it.
-                let JobBody { id, queue, .. } = &job.body;
-                tracing::warn!(event = events::JOB_NOT_KEPT, id, queue, %error, "a job stops, because its progress cannot be stored; it continues after the next start");
-                return false;
-            }
-            // This process may have lost the shard. Once it has the shard again, the job is read from the store, and replaces this one.
+            // The shard is not served, or it was lost and acquired again. Then the jobs are read from the store, and this entry is replaced.
             drop(job);
             tokio::time::sleep(AGAIN).await;
         };
@@ -302,11 +326,16 @@ impl Jobs {
     }
 
     /// Whether a page failed because its shard is not served at present, although its store has not failed.
-    fn comes_again(&self, problem: &Problem, queue: &QueueName) -> bool {
+    fn is_unserved(&self, problem: &Problem, queue: &QueueName) -> bool {
         let is_of_store = matches!(problem.kind(), Some(ProblemKind::Starting | ProblemKind::Indeterminate));
-        let place = self.queue.shard_of(queue).number() as usize;
-        is_of_store
-            && self.queue.health_of_shards().get(place).is_some_and(|(_, shard)| shard.read_only.is_none())
+        is_of_store && self.queue.health_of(queue).read_only.is_none()
+    }
+
+    /// The entry of a running job, if no other server can have changed the job since it was read.
+    fn current(&self, id: u64) -> Option<Arc<Running>> {
+        let entry = self.running().get(&id).cloned()?;
+        let health = self.queue.health_of_jobs();
+        (health.ready && health.acquired == entry.acquired).then_some(entry)
     }
 
     /// Stores the progress of a job.
@@ -316,8 +345,7 @@ impl Jobs {
 
     /// The job with this number.
     pub(crate) async fn get(&self, id: u64) -> Result<Option<Job>, Problem> {
-        let running = self.running().get(&id).cloned();
-        if let Some(running) = running {
+        if let Some(running) = self.current(id) {
             return Ok(Some(running.job.lock().await.clone()));
         }
         Ok(self.kept().await?.into_iter().find(|job| job.body.id == id))
@@ -327,7 +355,7 @@ impl Jobs {
     pub(crate) async fn stop(&self, id: u64) -> Result<(), Problem> {
         // A job that was kept a moment ago is among the running jobs when this lock is taken.
         let _none_begins = self.beginning.lock().await;
-        let running = self.running().get(&id).cloned();
+        let running = self.current(id);
         let stopped = |job: &Job| {
             let mut stopped = job.clone();
             stopped.body.state = JobState::Stopped;
@@ -342,7 +370,7 @@ impl Jobs {
                 running.stopped.notify_one();
             }
         } else if let Some(job) = self.get(id).await?.filter(Job::is_running) {
-            // The job stopped early because it could not be stored. The next start would continue it.
+            // Nothing runs the job here: it could not be stored, or it was just read from the store. It would be continued.
             self.keep(&stopped(&job)).await.map_err(|error| not_kept(&error))?;
         }
         Ok(())
@@ -380,6 +408,11 @@ impl Jobs {
 fn refusal(full: Full) -> Problem {
     let hint = "try again when one of them is over; GET /v1/jobs shows how they go, and DELETE /v1/jobs/{id} stops one";
     Problem::busy(full.limit_of("jobs under way", "jobs"), 5).with_hint(hint)
+}
+
+/// Whether the database may serve the shard later, so that the same call can be made again.
+fn is_of_database(why: &Unavailable) -> bool {
+    matches!(why, Unavailable::Unowned | Unavailable::Late { .. } | Unavailable::Indeterminate { .. })
 }
 
 fn not_kept(error: &JobError) -> Problem {

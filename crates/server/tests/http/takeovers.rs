@@ -48,6 +48,37 @@ fn jobs_and_targets_go_on_with_the_next_server() {
     second.stop();
 }
 
+#[test]
+fn a_job_that_was_stopped_on_another_server_stays_stopped() {
+    let Some(database) = postgres::shared().map(postgres::Server::database) else { return };
+    let receiver = Receiver::start(&[]);
+    let first = server(&database.url(), "first", &receiver);
+    until("the first server has the shards", || is_ready(&first));
+    let second = server(&database.url(), "second", &receiver);
+    for part in 0..10 {
+        put_ten_thousand(&first, &format!("{part}-"));
+    }
+    let job = first.call("POST", "/v1/queues/q/cancel", r#"{"filter":{}}"#).json();
+    let path = format!("/v1/jobs/{}", job["id"]);
+    // As if the first server had been silent for a lease: it goes on, and has lost its shards.
+    database.psql("UPDATE tickwheel.node SET ended = true WHERE name = 'first'");
+    until("the second server has the shards", || is_ready(&second));
+    first.call("GET", &path, "").assert_problem(503, "starting", "another process");
+    let stopped = second.expect(200, "DELETE", &path, "");
+    assert_eq!(stopped["state"], "stopped", "100 pages are not done in this time: {stopped}");
+    second.stop();
+    until("the first server has the shards again", || is_ready(&first));
+    // The first server has looked at the jobs once it runs one that came later.
+    let later = first.call("POST", "/v1/queues/q/cancel", r#"{"filter":{"key_contains":"9-"}}"#).json();
+    if later["id"].is_u64() {
+        over(&first, &later);
+    }
+    let known = first.expect(200, "GET", &path, "");
+    assert_eq!((&known["state"], &known["looked_at"]), (&stopped["state"], &stopped["looked_at"]), "{known}");
+    assert_ne!(first.counts("q"), [0, 0, 0], "nothing goes on");
+    first.stop();
+}
+
 /// Returns the job once it is over. The server reads the jobs a moment after it has the shard.
 fn until_known(served: &Served, job: &Value) -> Value {
     until("the job runs again, or is over", || {
