@@ -233,7 +233,8 @@ async fn an_exchange_that_is_not_there_is_a_failure_of_the_target() {
     }
     missing.until("given back", |pushed| pushed.count("given_back") >= 8).await;
     let reason = missing.reason();
-    assert!(reason.contains("404 NOT_FOUND") || reason.contains("closed"), "{reason}");
+    // A message that is sent just after the broker closed the channel has the state of the channel for a reason.
+    assert!(reason.contains("404 NOT_FOUND") || reason.to_lowercase().contains("closed"), "{reason}");
     assert_eq!(missing.count("failed"), 0);
     // The targets share a connection, and the closed channel is of one of them.
     other.put("1", Body::bytes(b"other".to_vec()));

@@ -203,7 +203,9 @@ fn a_bad_line_and_a_cut_file_are_named_by_their_numbers() {
             if missing == 0 { "the file is incomplete: it has no `end` line" } else { "is not JSON" };
         assert!(told.contains(expected), "{told}");
     }
-    assert!(fails(&["import", &source, "--data", &folder.text("t3")]).contains("line 1"));
+    fs::create_dir(folder.path("empty")).expect("made");
+    let told = fails(&["import", &folder.text("empty"), "--data", &folder.text("t3")]);
+    assert!(told.contains("empty is no data directory"), "{told}");
     fs::write(&cut, "{\"cursor\":\"a\"}\n").expect("written");
     assert!(
         fails(&["import", &cut, "--data", &folder.text("t3")]).contains("line 1 is not an export header")
