@@ -54,7 +54,7 @@ fn a_task_that_became_ready_by_the_clock_before_is_delivered_once_the_process_is
     world.until("the time stands still", |world| wall_ms(world) + BACK_MS > due_ms).expect("no call is open");
     assert!(!is_valid(&world));
     world.database.cut(0, false);
-    world.until("the shard has no owner", |world| world.is_served(0)).expect("nobody has taken it");
+    world.until("the shard has no owner", |world| world.is_served(0)).expect("no node has taken it");
     ask(&mut world, None, Verb::Lease { max: 1, lease_ms: 1_000 });
     assert_eq!(world.seen.delivered, 1, "it was ready");
     assert!(wall_ms(&world) < due_ms, "the clock of the database has not reached the due time");
@@ -65,7 +65,7 @@ fn a_task_that_was_not_ready_waits_for_the_new_clock() {
     let mut world = world();
     let due_ms = put_and_set_back(&mut world);
     world.database.cut(0, false);
-    world.until("the shard has no owner", |world| world.is_served(0)).expect("nobody has taken it");
+    world.until("the shard has no owner", |world| world.is_served(0)).expect("no node has taken it");
     while world.seen.delivered == 0 {
         ask(&mut world, None, Verb::Lease { max: 1, lease_ms: 1_000 });
         world.step().expect("nothing is wrong");

@@ -9,6 +9,7 @@ mod config;
 mod demo;
 mod doctor;
 mod environment;
+mod folder;
 #[path = "../../../postgres/tests/kit/mod.rs"]
 mod kit;
 mod log;

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Output;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use tempfile::TempDir;
 use tickwheel_api::{BatchLine, BatchOp, Due, PayloadBody, PutBody, PutMode, SettingsBody};
 use tickwheel_client::blocking::Client;
 
+use crate::folder::Folder;
 use crate::server::{Server, tickwheel};
 use crate::stores::is_left_out;
 
@@ -69,22 +69,6 @@ fn plain(path: &Path) -> BTreeSet<String> {
     let lines =
         text.lines().filter(|line| !line.starts_with("{\"export\"") && !line.starts_with("{\"cursor\""));
     lines.map(str::to_owned).collect()
-}
-
-struct Folder(TempDir);
-
-impl Folder {
-    fn new() -> Self {
-        Self(tempfile::tempdir().expect("a folder"))
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn text(&self, name: &str) -> String {
-        self.path(name).to_str().expect("UTF-8").to_owned()
-    }
 }
 
 #[test]

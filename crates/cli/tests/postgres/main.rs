@@ -2,6 +2,8 @@
 
 mod clock;
 mod demo;
+#[path = "../cli/folder.rs"]
+mod folder;
 #[path = "../../../postgres/tests/kit/mod.rs"]
 mod kit;
 mod portable;

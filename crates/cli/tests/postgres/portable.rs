@@ -2,34 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 
 use rustix::process::Signal;
 use serde_json::Value;
-use tempfile::TempDir;
 use tickwheel_client::blocking::Client;
 
+use crate::folder::Folder;
 use crate::kit::{self, Database};
 use crate::program::tickwheel;
 use crate::server::Server;
 use crate::words::{fails, succeeds, told};
-
-struct Folder(TempDir);
-
-impl Folder {
-    fn new() -> Self {
-        Self(tempfile::tempdir().expect("a folder"))
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn text(&self, name: &str) -> String {
-        self.path(name).to_str().expect("UTF-8").to_owned()
-    }
-}
 
 fn serve(data: &str) -> Server {
     Server::start(&["--listen", "127.0.0.1:0", "--data", data])
@@ -70,18 +54,18 @@ fn fill(directory: &str) {
     }
     for (key, retry) in [("again", "{\"max_attempts\":3}"), ("dead", "{\"max_attempts\":1}")] {
         let body = format!("{{\"delay\":\"0s\",\"payload\":\"canary {key}\",\"retry\":{retry}}}");
-        send(&server, "PUT", &format!("/queues/work/tasks/{key}"), &body);
-        let leased = send(&server, "POST", "/queues/work/lease", "{\"max\":1,\"wait\":\"20s\"}");
+        send(&server, "PUT", &format!("/queues/tries/tasks/{key}"), &body);
+        let leased = send(&server, "POST", "/queues/tries/lease", "{\"max\":1,\"wait\":\"20s\"}");
         let token = leased["tasks"][0]["token"].as_str().unwrap_or_else(|| panic!("{leased}"));
         let nack = format!("{{\"tokens\":[\"{token}\"],\"delay\":\"2h\",\"reason\":\"no answer\"}}");
-        send(&server, "POST", "/queues/work/nack", &nack);
+        send(&server, "POST", "/queues/tries/nack", &nack);
     }
     send(&server, "PUT", "/queues/mail", "{\"max_in_flight\":7}");
     send(&server, "PUT", "/queues/mail/schedules/daily", "{\"cron\":\"0 6 * * *\",\"tz\":\"Europe/Berlin\"}");
     assert_eq!(server.stop(Signal::TERM).code(), Some(0));
 }
 
-/// The records of an export, by kind, queue and key, without the ids, of which a data set in a database has others.
+/// The records of an export, by kind, queue and key. The ids are left out, because a database gives new ones.
 fn content(path: &Path) -> BTreeMap<String, Value> {
     let text = fs::read_to_string(path).expect("a file");
     let mut content = BTreeMap::new();

@@ -62,7 +62,7 @@ fn a_job_that_was_stopped_on_another_server_stays_stopped() {
     let job = first.call("POST", "/v1/queues/q/cancel", r#"{"filter":{}}"#).json();
     let path = format!("/v1/jobs/{}", job["id"]);
     // As if the first server had been silent for a lease: it goes on, and has lost its shards.
-    // It begins a new incarnation at once, and may be faster than the second server.
+    // The first server begins a new incarnation at once. It may be faster than the second server.
     until("the second server has the shards", || {
         if is_ready(&first) {
             database.psql("UPDATE tickwheel.node SET ended = true WHERE name = 'first'");
