@@ -116,7 +116,7 @@ fn a_directory_goes_into_a_database_and_back() {
     let client = Client::new(&server.url).expect("a URL");
     assert!(client.health().expect("an answer").ready);
     assert_eq!(payload(&client, "k7"), r#"{"n":7}"#);
-    assert_eq!(client.get("work", "again").expect("it is there").attempt, 1);
+    assert_eq!(client.get("tries", "again").expect("it is there").attempt, 1);
     assert_eq!(server.stop(Signal::TERM).code(), Some(0));
 
     succeeds(&["import", &b, "--data", &back]);
