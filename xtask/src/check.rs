@@ -9,9 +9,6 @@ use crate::{arrows, bare, behaviours, plant, tidy};
 
 const FMT: &[&str] = &["fmt", "--all", "--check"];
 const CLIPPY: &[&str] = &["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"];
-/// The program without any kind of broker: each kind is a feature, and what they share compiles without them.
-const CLIPPY_WITHOUT_BROKERS: &[&str] =
-    &["clippy", "--locked", "--package", "tickwheel-cli", "--no-default-features", "--", "-D", "warnings"];
 const DENY: &[&str] =
     &["deny", "--workspace", "check", "--hide-inclusion-graph", "bans", "licenses", "sources"];
 
@@ -28,8 +25,7 @@ pub(crate) fn run() -> Result<()> {
         eprintln!("check: NOT CHECKED: bans, licences and sources, for cargo-deny is not installed");
     }
     bare::run()?;
-    cargo(CLIPPY)?;
-    cargo(CLIPPY_WITHOUT_BROKERS)
+    cargo(CLIPPY)
 }
 
 fn cargo(words: &[&str]) -> Result<()> {
