@@ -56,7 +56,7 @@ CREATE TABLE tickwheel.cluster (
     -- has another one. Then no node serves the rows before they are adopted: their numbers may have been given out twice.
     system      int8 NOT NULL DEFAULT (pg_control_system()).system_identifier,
     made_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
-    -- How often the rows were adopted, and when last. A node that sees the number rise stops, because its epochs are over.
+    -- How often the rows were adopted, and when last, for people. An adoption also ends all nodes and raises all epochs.
     adoptions   int4 NOT NULL DEFAULT 0 CHECK (adoptions >= 0),
     adopted_at  timestamptz NULL
 );
