@@ -59,10 +59,15 @@ impl Server {
         self.child.wait().expect("wait for the server");
     }
 
-    /// Sends a signal and waits for the end.
-    pub(crate) fn stop(mut self, signal: Signal) -> ExitStatus {
+    /// Sends a signal.
+    pub(crate) fn signal(&self, signal: Signal) {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).expect("a process id");
         kill_process(pid, signal).expect("send the signal");
+    }
+
+    /// Sends a signal and waits for the end.
+    pub(crate) fn stop(mut self, signal: Signal) -> ExitStatus {
+        self.signal(signal);
         self.child.wait().expect("wait for the server")
     }
 }

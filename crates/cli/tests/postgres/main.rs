@@ -15,5 +15,6 @@ mod server;
 #[path = "../cli/stores.rs"]
 #[allow(dead_code, reason = "this suite chooses its stores itself")]
 mod stores;
+mod takeovers;
 mod transactions;
 mod words;

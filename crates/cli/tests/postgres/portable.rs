@@ -13,7 +13,7 @@ use crate::folder::Folder;
 use crate::kit::{self, Database};
 use crate::program::tickwheel;
 use crate::server::Server;
-use crate::words::{fails, succeeds, told};
+use crate::words::{asked, fails, succeeds, told};
 
 fn serve(data: &str) -> Server {
     Server::start(&["--listen", "127.0.0.1:0", "--data", data])
@@ -23,19 +23,6 @@ fn serve_database(url: &str) -> Server {
     Server::start(&["--listen", "127.0.0.1:0", "--postgres", url, "--node", "a"])
 }
 
-/// Sends a body to a path of the server.
-fn send(server: &Server, method: &str, path: &str, body: &str) -> Value {
-    let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
-    let request = ureq::http::Request::builder().method(method).uri(format!("{}/v1{path}", server.url));
-    let request =
-        request.header("Content-Type", "application/json").body(body.to_owned()).expect("a request");
-    let mut answer = agent.run(request).expect("an answer");
-    let text = answer.body_mut().read_to_string().expect("text");
-    assert!(answer.status().is_success(), "{method} {path}: {text}");
-    // A batch is answered with a line for each of its operations.
-    serde_json::from_str(text.lines().next().unwrap_or_default()).unwrap_or_default()
-}
-
 fn batch(server: &Server, queue: &str, keys: std::ops::Range<usize>) {
     let lines = keys.map(|key| {
         format!(
@@ -43,7 +30,7 @@ fn batch(server: &Server, queue: &str, keys: std::ops::Range<usize>) {
             3_600 + key
         )
     });
-    send(server, "POST", &format!("/queues/{queue}/batch"), &lines.collect::<String>());
+    asked(server, "POST", &format!("/v1/queues/{queue}/batch"), &lines.collect::<String>());
 }
 
 /// Fills a directory with all that an export has: tasks of several queues, one that has failed once, a dead one, settings, a schedule.
@@ -54,14 +41,19 @@ fn fill(directory: &str) {
     }
     for (key, retry) in [("again", "{\"max_attempts\":3}"), ("dead", "{\"max_attempts\":1}")] {
         let body = format!("{{\"delay\":\"0s\",\"payload\":\"canary {key}\",\"retry\":{retry}}}");
-        send(&server, "PUT", &format!("/queues/tries/tasks/{key}"), &body);
-        let leased = send(&server, "POST", "/queues/tries/lease", "{\"max\":1,\"wait\":\"20s\"}");
+        asked(&server, "PUT", &format!("/v1/queues/tries/tasks/{key}"), &body);
+        let leased = asked(&server, "POST", "/v1/queues/tries/lease", "{\"max\":1,\"wait\":\"20s\"}");
         let token = leased["tasks"][0]["token"].as_str().unwrap_or_else(|| panic!("{leased}"));
         let nack = format!("{{\"tokens\":[\"{token}\"],\"delay\":\"2h\",\"reason\":\"no answer\"}}");
-        send(&server, "POST", "/queues/tries/nack", &nack);
+        asked(&server, "POST", "/v1/queues/tries/nack", &nack);
     }
-    send(&server, "PUT", "/queues/mail", "{\"max_in_flight\":7}");
-    send(&server, "PUT", "/queues/mail/schedules/daily", "{\"cron\":\"0 6 * * *\",\"tz\":\"Europe/Berlin\"}");
+    asked(&server, "PUT", "/v1/queues/mail", "{\"max_in_flight\":7}");
+    asked(
+        &server,
+        "PUT",
+        "/v1/queues/mail/schedules/daily",
+        "{\"cron\":\"0 6 * * *\",\"tz\":\"Europe/Berlin\"}",
+    );
     assert_eq!(server.stop(Signal::TERM).code(), Some(0));
 }
 
@@ -219,7 +211,7 @@ fn a_key_that_is_there_stops_the_import_until_it_is_said_what_to_do() {
     let [source, all] = ["source", "all.ndjson"].map(|name| folder.text(name));
     fill(&source);
     let server = serve_database(&url);
-    send(&server, "PUT", "/queues/mail/tasks/k7", "{\"delay\":\"9h\",\"payload\":\"mine\"}");
+    asked(&server, "PUT", "/v1/queues/mail/tasks/k7", "{\"delay\":\"9h\",\"payload\":\"mine\"}");
     assert_eq!(server.stop(Signal::TERM).code(), Some(0));
 
     let told = fails(&["import", &source, "--postgres", &url]);

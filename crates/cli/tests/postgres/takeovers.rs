@@ -1,0 +1,80 @@
+//! Two servers on one database, of which the one that has the shards is frozen until the other one has taken them.
+
+use std::fmt::Write as _;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::kit::{self, until};
+use crate::server::Server;
+use crate::words::{ask, asked};
+
+const KEYS: usize = 10_000;
+
+fn serve(url: &str, node: &str) -> Server {
+    Server::start(&["--listen", "127.0.0.1:0", "--postgres", url, "--node", node, "--shards", "3"])
+}
+
+fn is_ready(server: &Server) -> bool {
+    ask(server, "GET", "/readyz", "").0 == 200
+}
+
+/// Puts tasks that are due in an hour.
+fn put(server: &Server, part: usize) {
+    let mut lines = String::new();
+    for key in 0..KEYS {
+        writeln!(lines, r#"{{"op":"put","key":"{part}-{key}","delay":"1h"}}"#).expect("a string takes all");
+    }
+    asked(server, "POST", "/v1/queues/q/batch", &lines);
+}
+
+/// Waits until the job is over.
+fn over(server: &Server, job: &Value) {
+    let path = format!("/v1/jobs/{}", job["id"]);
+    until("the job is over", || asked(server, "GET", &path, "")["state"] != "running");
+}
+
+#[test]
+fn a_job_that_was_stopped_on_another_server_stays_stopped() {
+    let Some(postgres) = kit::shared() else { return };
+    let database = postgres.database();
+    let first = serve(&database.url(), "first");
+    until("the first server has the shards", || is_ready(&first));
+    let second = serve(&database.url(), "second");
+    assert!(!is_ready(&second));
+    for part in 0..10 {
+        put(&first, part);
+    }
+    let job = asked(&first, "POST", "/v1/queues/q/cancel", r#"{"filter":{}}"#);
+    assert_eq!(job["state"], "running", "100 pages are not done at once: {job}");
+    let path = format!("/v1/jobs/{}", job["id"]);
+
+    first.signal(Signal::STOP);
+    until("the second server has the shards", || is_ready(&second));
+    let mut stopped = Value::Null;
+    until("the second server has read the jobs", || {
+        let (status, told) = ask(&second, "DELETE", &path, "");
+        stopped = told;
+        status == 200
+    });
+    assert_eq!(stopped["state"], "stopped", "{stopped}");
+
+    // The first server still has the running job in its memory.
+    first.signal(Signal::CONT);
+    let (status, told) = ask(&first, "GET", &path, "");
+    assert_eq!((status, &told["type"]), (503, &Value::from("/problems/starting")), "{told}");
+    assert!(told["detail"].as_str().is_some_and(|detail| detail.contains("another process")), "{told}");
+
+    assert_eq!(second.stop(Signal::TERM).code(), Some(0));
+    until("the first server has the shards again", || is_ready(&first));
+    // Jobs run in the order of their ids. Once a later one is over, the earlier one is not run any more.
+    let later =
+        asked(&first, "POST", "/v1/queues/q/cancel", r#"{"filter":{"key_contains":"9-1"},"dry_run":true}"#);
+    if later["id"].is_u64() {
+        over(&first, &later);
+    }
+    let known = asked(&first, "GET", &path, "");
+    assert_eq!((&known["state"], &known["looked_at"]), (&stopped["state"], &stopped["looked_at"]), "{known}");
+    let queues = asked(&first, "GET", "/v1/queues/q", "");
+    assert_ne!(queues["scheduled"], 0, "tasks that the job had not reached are there: {queues}");
+}
