@@ -374,10 +374,9 @@ impl Problem {
         )
     }
 
-    /// 404: the server makes no backups. `why` says which setting is missing.
-    pub fn no_backup_dir(why: &str) -> Self {
-        Self::new(ProblemKind::NoBackupDir, why)
-            .with_hint("start the server with --backup-dir DIR (TICKWHEEL_BACKUP_DIR) and a data directory")
+    /// 404: the server makes no backups. `hint` says how to get one.
+    pub fn no_backup_dir(why: &str, hint: &str) -> Self {
+        Self::new(ProblemKind::NoBackupDir, why).with_hint(hint)
     }
 
     /// 409: a backup is under way.

@@ -69,8 +69,8 @@ problem_kinds! {
         "No backup has this number. The backup never existed, was removed, or failed before the last start of the server."
         "GET /v1/backups lists the backups."
     NoBackupDir = 404 "no-backup-dir" "the server makes no backups":
-        "The server was started without a backup directory, or it keeps its tasks in memory. The call had no effect."
-        "Start the server with `--backup-dir DIR` and with a data directory."
+        "The server was started without a backup directory, or it keeps its tasks in memory or in PostgreSQL. The call had no effect."
+        "Start the server with `--backup-dir DIR` and with a data directory. On PostgreSQL, make a backup of the database."
     NoEndpoint = 404 "no-endpoint" "there is no such endpoint":
         "The server has no such path."
         "GET /openapi.json lists all paths."

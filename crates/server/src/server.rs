@@ -23,7 +23,7 @@ use crate::listen::permits::Permits;
 use crate::listen::socket::{Bound, ListenAt};
 use crate::listen::tls::Tls;
 use crate::service::app::App;
-use crate::service::backups::{BackupDir, Backups, IN_DATABASE, IN_MEMORY, NO_DIR, StopBackups};
+use crate::service::backups::{BackupDir, Backups, NoBackups, StopBackups};
 use crate::service::drain::Drain;
 use crate::service::jobs::Jobs;
 use crate::service::lifecycle;
@@ -135,7 +135,11 @@ impl Server {
             }
             Store::Memory | Store::Postgres(_) => None,
         };
-        let no_files = if matches!(config.store, Store::Memory) { IN_MEMORY } else { IN_DATABASE };
+        let no_files = match config.store {
+            Store::Memory => NoBackups::InMemory,
+            Store::Postgres(_) => NoBackups::InDatabase,
+            Store::Dir(_) => NoBackups::NoDirectory,
+        };
         let backup_dir = open_backups(config.backups.as_ref(), directory.as_deref(), no_files).await?;
         let notices = Notices::new();
         let options =
@@ -338,10 +342,10 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
 async fn open_backups(
     plan: Option<&BackupPlan>,
     data: Option<&Path>,
-    no_files: &'static str,
-) -> Result<Result<BackupDir, &'static str>, StartError> {
+    no_files: NoBackups,
+) -> Result<Result<BackupDir, NoBackups>, StartError> {
     let Some(data) = data.map(Path::to_owned) else { return Ok(Err(no_files)) };
-    let Some(place) = plan.map(|plan| plan.directory.clone()) else { return Ok(Err(NO_DIR)) };
+    let Some(place) = plan.map(|plan| plan.directory.clone()) else { return Ok(Err(NoBackups::NoDirectory)) };
     blocking(move || match BackupDir::open(&place, &data) {
         Ok(opened) => Ok(Ok(opened)),
         Err(source) => Err(StartError::Backups { place, source }),
@@ -353,7 +357,7 @@ async fn open_backups(
 async fn keep_backups(
     queue: Queue,
     stopping: Stopping,
-    place: Result<BackupDir, &'static str>,
+    place: Result<BackupDir, NoBackups>,
     keep: Option<usize>,
     data: PathBuf,
 ) -> Backups {

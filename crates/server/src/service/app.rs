@@ -8,7 +8,7 @@ use tickwheel_queue::Queue;
 
 use crate::access::authorizer::Authorizer;
 use crate::base::stopping::Stopping;
-use crate::service::backups::{Backups, NO_DIR};
+use crate::service::backups::{Backups, NoBackups};
 use crate::service::drain::Drain;
 use crate::service::jobs::Jobs;
 use crate::service::limits::Limits;
@@ -75,7 +75,7 @@ impl App {
         let supervisor = Supervisor::new(stopping.clone());
         Self {
             jobs: Jobs::new(queue.clone(), stopping.clone(), supervisor.clone(), limits),
-            backups: Backups::new(queue.clone(), stopping.clone(), Err(NO_DIR), None),
+            backups: Backups::new(queue.clone(), stopping.clone(), Err(NoBackups::NoDirectory), None),
             targets: Targets::new(&queue, Outside::default()),
             queue,
             slots: Slots::new(limits),

@@ -12,6 +12,7 @@ use tokio::sync::watch;
 use super::backup_dir::BackupDir;
 use super::figures::BackupFigures;
 use super::name::name_of;
+use super::no_backups::NoBackups;
 use super::whole::Found;
 use super::{log_lines, schedule};
 use crate::access::refusal::Refusal;
@@ -25,14 +26,6 @@ const SHOWN_MAX: usize = 100;
 /// The name of the thread that waits for a backup and handles its end.
 const KEEPER_THREAD: &str = "tickwheel-backups";
 
-/// Why a server without a backup directory makes no backups.
-pub(crate) const NO_DIR: &str = "the server was started without a place for backups";
-/// Why a server in memory makes no backups.
-pub(crate) const IN_MEMORY: &str = "the tasks of this server are kept in memory, so there is nothing to copy";
-
-/// Why a server on PostgreSQL makes no backups.
-pub(crate) const IN_DATABASE: &str = "the tasks of this server are in PostgreSQL, so its backups have them: pg_dump, or a base backup with the archived log";
-
 /// Starts backups, one at a time, and knows their progress. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Backups(Arc<Inner>);
@@ -41,7 +34,7 @@ struct Inner {
     queue: Queue,
     stopping: Stopping,
     /// The directory of the backups, or why there is none.
-    backup_dir: Result<BackupDir, &'static str>,
+    backup_dir: Result<BackupDir, NoBackups>,
     /// The number of whole backups to keep; `None`: all.
     keep: Option<usize>,
     state: Mutex<State>,
@@ -80,7 +73,7 @@ impl Backups {
     pub(crate) fn new(
         queue: Queue,
         stopping: Stopping,
-        backup_dir: Result<BackupDir, &'static str>,
+        backup_dir: Result<BackupDir, NoBackups>,
         keep: Option<usize>,
     ) -> Self {
         let newest = backup_dir.as_ref().ok().and_then(BackupDir::newest).map(shown_found);
@@ -96,7 +89,7 @@ impl Backups {
     }
 
     fn backup_dir(&self) -> Result<&BackupDir, Refusal> {
-        self.0.backup_dir.as_ref().map_err(|why| Problem::no_backup_dir(why).into())
+        self.0.backup_dir.as_ref().map_err(|why| why.problem().into())
     }
 
     /// Begins a backup, unless one is running. Reads the directory: call it on a thread that may block.

@@ -8,10 +8,12 @@ mod figures;
 mod keeper;
 mod log_lines;
 mod name;
+mod no_backups;
 mod schedule;
 mod whole;
 
 pub(crate) use backup_dir::BackupDir;
 pub use backup_dir::BackupDirError;
 pub(crate) use figures::BackupFigures;
-pub(crate) use keeper::{Backups, Begun, IN_DATABASE, IN_MEMORY, NO_DIR, StopBackups};
+pub(crate) use keeper::{Backups, Begun, StopBackups};
+pub(crate) use no_backups::NoBackups;
