@@ -431,10 +431,11 @@ fn seen(queue: &Queue, ops: &[Op]) -> Vec<String> {
     let names = names();
     let mut hands: Vec<Leased> = Vec::new();
     let mut seen = Vec::new();
-    for op in ops {
+    for (nth, op) in (0..).zip(ops) {
         seen.push(match op {
             Op::Put { queue: of, key: k, after_s, priority } => {
-                let mut put = Put::new(&names[*of], key(&k.to_string())).after(Duration::from_secs(*after_s));
+                let after = Duration::from_secs(*after_s) + Duration::from_millis(nth);
+                let mut put = Put::new(&names[*of], key(&k.to_string())).after(after);
                 put.terms.priority = *priority;
                 match queue.put(put).wait() {
                     Ok(stored) => format!("created {} due {}", stored.created, stored.task.due_at),
@@ -484,7 +485,8 @@ proptest! {
 
     #[test]
     fn several_shards_answer_as_one(ops in prop::collection::vec(op(), 1..60), shards in 2..6_u32) {
-        // Puts of one instant and one priority have an order only within a shard. Here each put has an instant of its own.
+        // Tasks with one due time and one priority have an order only within a shard. Here each put has a due time of its own: the puts
+        // are whole seconds apart, and each adds its place in the list (ms).
         let ops: Vec<Op> = ops
             .into_iter()
             .flat_map(|op| [op, Op::Advance { s: 1 }])

@@ -18,7 +18,7 @@ use crate::rounds::Rounds;
 const ASK_AGAIN: Duration = Duration::from_secs(1);
 
 /// Leases tasks of queues of several shards: `calls` has a call for each shard. The order of the tasks is the common order of all queues,
-/// as far as the tasks were ready when the call was made.
+/// as far as the tasks were ready when the call was made. Tasks of several shards with one priority and one due time have no fixed order.
 ///
 /// In the first round each shard is asked for the tasks that are ready. The first ones in the order are taken, and the other ones are given
 /// back, as if they had not been delivered. If no task is ready, all shards are asked to wait, and the first one that has a task ends the
