@@ -7,6 +7,7 @@ mod beanstalk;
 mod calls;
 mod count;
 mod cpu;
+mod embedded;
 mod export;
 mod figures;
 mod goal;
@@ -21,6 +22,7 @@ mod report;
 mod rss;
 mod sample;
 mod scratch;
+mod shards;
 mod slope;
 mod store;
 mod table;
@@ -62,6 +64,8 @@ enum Bench {
     Push(push::PushArguments),
     /// A queue on PostgreSQL beside the database alone and a table of jobs: puts, due to acked, one put, a snapshot held open.
     Postgres(postgres::PostgresArguments),
+    /// Two shards beside one in a process, on a disk: tasks in batches, put, and due to acked, with the time of the load apart.
+    Shards(shards::ShardsArguments),
     /// How long each call keeps a thread that serves others, with its largest and worst input: processor time between two turns of a probe.
     Calls(calls::CallsArguments),
     /// The tables of a page, in Markdown, from the CSV of a run.
@@ -116,6 +120,7 @@ fn main() -> anyhow::Result<()> {
         Bench::Export(arguments) => measured(|| export::run(&arguments)),
         Bench::Push(arguments) => measured(|| push::run(&arguments)),
         Bench::Postgres(arguments) => measured(|| postgres::run(&arguments)),
+        Bench::Shards(arguments) => measured(|| shards::run(&arguments)),
         Bench::Calls(arguments) => measured(|| calls::run(&arguments)),
         Bench::PushReceiver { address } => push::receive(address),
         Bench::HttpPart(part) => http::part(&part),

@@ -27,7 +27,7 @@ pub(crate) struct Table {
 }
 
 /// All of them.
-pub(crate) static PAGES: [Page; 7] = [WHEELS, TIMERS, STORE, HTTP, BEANSTALK, CALLS, POSTGRES];
+pub(crate) static PAGES: [Page; 8] = [WHEELS, TIMERS, STORE, HTTP, BEANSTALK, CALLS, POSTGRES, SHARDS];
 
 /// The page in that file, by its name.
 pub(crate) fn of_file(path: &Path) -> anyhow::Result<&'static Page> {
@@ -111,6 +111,25 @@ const POSTGRES: Page = Page {
     ],
     rows: &["tickwheel", "raw-1", "raw-4", "jobs"],
     ratios: &[("tickwheel", "floor"), ("tickwheel", "raw-1"), ("tickwheel", "raw-4"), ("tickwheel", "jobs")],
+};
+
+const SHARDS: Page = Page {
+    name: "shards",
+    tables: &[
+        Table {
+            title: "Durable puts in batches: tasks in a second, the same without the time of the callers, and processors that the callers keep busy; for the \
+                    disk, tasks that fit into its overwrites",
+            workload: "shards-put",
+            metrics: &[("tasks/s", "tasks_s"), ("apart", "apart_s"), ("callers", "load")],
+        },
+        Table {
+            title: "The same for tasks that are due, from the first lease to the last durable ack",
+            workload: "shards-acked",
+            metrics: &[("tasks/s", "tasks_s"), ("apart", "apart_s"), ("callers", "load")],
+        },
+    ],
+    rows: &["shards-1", "shards-2", "raw-1", "raw-2"],
+    ratios: &[("shards-2", "shards-1"), ("raw-2", "raw-1")],
 };
 
 const CALLS: Page = Page {

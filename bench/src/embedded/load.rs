@@ -8,36 +8,36 @@ use tickwheel_queue::{Key, Put, QueueName, Timestamp};
 use crate::random::Random;
 
 /// The payload of each task has this many bytes. It is a JSON object, because a table of jobs takes nothing else.
-pub(super) const PAYLOAD_BYTES: usize = 200;
+pub(crate) const PAYLOAD_BYTES: usize = 200;
 const DAY_MS: u64 = 86_400_000;
 /// Far tasks are due within these days from now.
 const FAR_DAYS: u64 = 30;
 
 /// Tasks in batches, the same number for each queue.
 #[derive(Clone, Debug)]
-pub(super) struct Load {
-    pub(super) queues: Vec<QueueName>,
+pub(crate) struct Load {
+    pub(crate) queues: Vec<QueueName>,
     /// Tasks in a batch.
-    pub(super) batch: u64,
+    pub(crate) batch: u64,
     /// Batches of each queue.
-    pub(super) batches: u64,
+    pub(crate) batches: u64,
     /// Whether the tasks are due at once. The others are due within days.
-    pub(super) is_due: bool,
+    pub(crate) is_due: bool,
     /// The time at which the load was made (ms).
     now: u64,
 }
 
 /// One task.
 #[derive(Clone, Debug)]
-pub(super) struct Task {
-    pub(super) key: String,
-    pub(super) due_at: i64,
-    pub(super) payload: String,
+pub(crate) struct Task {
+    pub(crate) key: String,
+    pub(crate) due_at: i64,
+    pub(crate) payload: String,
 }
 
 impl Load {
     /// Returns a load with about this many tasks, at least one batch for each queue.
-    pub(super) fn new(tasks: u64, batch: u64, queues: u64, is_due: bool) -> anyhow::Result<Self> {
+    pub(crate) fn new(tasks: u64, batch: u64, queues: u64, is_due: bool) -> anyhow::Result<Self> {
         let names = (0..queues).map(|n| QueueName::new(&format!("shop/bench-{n}")));
         let now = SystemTime::now().duration_since(UNIX_EPOCH).context("read the clock")?;
         Ok(Self {
@@ -49,19 +49,24 @@ impl Load {
         })
     }
 
+    /// Returns the same load with queues of other names.
+    pub(crate) fn with_names(self, queues: Vec<QueueName>) -> Self {
+        Self { queues, ..self }
+    }
+
     /// Returns the number of all tasks.
-    pub(super) fn tasks(&self) -> u64 {
+    pub(crate) fn tasks(&self) -> u64 {
         self.queues.len() as u64 * self.batches * self.batch
     }
 
     /// Returns a batch of a queue. Batches from [`batches`](Self::batches) on are for the time before the measurement.
-    pub(super) fn of(&self, queue: usize, batch: u64) -> Vec<Task> {
+    pub(crate) fn of(&self, queue: usize, batch: u64) -> Vec<Task> {
         let first = batch * self.batch;
         (first..first + self.batch).map(|n| self.task(queue, n)).collect()
     }
 
     /// Returns one task of a queue.
-    pub(super) fn task(&self, queue: usize, n: u64) -> Task {
+    pub(crate) fn task(&self, queue: usize, n: u64) -> Task {
         let mut random = Random::new((queue as u64) << 40 | n);
         let due_at = match self.is_due {
             true => self.now,
@@ -75,13 +80,13 @@ impl Load {
 
 impl Task {
     /// Returns the call that puts the task.
-    pub(super) fn put(self, queue: &QueueName) -> anyhow::Result<Put> {
+    pub(crate) fn put(self, queue: &QueueName) -> anyhow::Result<Put> {
         let due_at = Timestamp::from_ms(self.due_at).context("a due time before 1970")?;
         Ok(Put::new(queue, Key::new(&self.key)?).at(due_at).payload(self.payload))
     }
 
     /// Returns the due time.
-    pub(super) fn due(&self) -> SystemTime {
+    pub(crate) fn due(&self) -> SystemTime {
         UNIX_EPOCH + Duration::from_millis(self.due_at.cast_unsigned())
     }
 }

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 
 /// Runs `run` once for each part, each in a thread of its own. Returns the sum of the results, and the time from the common begin to the
 /// end of the last thread.
-pub(super) fn together<P: Send>(
+pub(crate) fn together<P: Send>(
     parts: impl IntoIterator<Item = P>,
     run: impl Fn(P) -> Result<u64> + Sync,
 ) -> Result<(u64, Duration)> {

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use anyhow::ensure;
 
 use super::link::Link;
-use super::load::Load;
 use super::single::median_ms;
 use super::subject::{Subject, Worker};
+use crate::embedded::Load;
 
 /// The time with the snapshot is looked at in this many parts.
 const PARTS: u32 = 5;

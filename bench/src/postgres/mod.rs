@@ -1,7 +1,7 @@
 //! `tickwheel-bench postgres`: a queue on PostgreSQL, beside the database alone and beside a table of jobs in plain SQL, in one run.
 //!
 //! - `plan`: what was asked for. `server`: a PostgreSQL of the run's own, or a given one. `base`: a database for one measurement.
-//! - `link`: a bare connection. `load`: the tasks. `span`: several threads that begin at one time.
+//! - `link`: a bare connection.
 //! - `subject`: the seam behind which each implementation stands. `ours`, `raw`, `peer`: the same work through the queue, through plain SQL in our tables, and through a table of jobs.
 //! - `rates`: tasks in a second. `single`: one put at a time. `held`: commits beside a snapshot that stays open.
 //! - `goals`: the goals. `run`: the rounds.
@@ -10,7 +10,6 @@ mod base;
 mod goals;
 mod held;
 mod link;
-mod load;
 mod ours;
 mod peer;
 mod plan;
@@ -19,7 +18,6 @@ mod raw;
 mod run;
 mod server;
 mod single;
-mod span;
 mod subject;
 
 pub(crate) use plan::PostgresArguments;

@@ -1,19 +1,14 @@
 //! The queue on PostgreSQL, embedded in this process.
 
-use std::time::Duration;
-
-use anyhow::{Context, bail, ensure};
+use anyhow::Context;
 use tickwheel_postgres::PostgresOptions;
-use tickwheel_queue::{Ack, Lease, Queue, QueueName, TokenAnswer};
+use tickwheel_queue::{Queue, QueueName};
 
 use super::base::Base;
 use super::link::Link;
-use super::load::{Load, Task};
 use super::server::Server;
 use super::subject::{Subject, Worker, Workers};
-
-/// A worker waits this long for a ready task.
-const WAIT: Duration = Duration::from_secs(5);
+use crate::embedded::{Caller, Load, Task};
 
 /// A queue with the default options, and its database.
 pub(super) struct Ours {
@@ -65,43 +60,30 @@ impl Subject for Ours {
 
     fn workers(&self, load: &Load) -> anyhow::Result<Workers> {
         let caller = |queue| -> (Box<dyn Worker>, Vec<usize>) {
-            (Box::new(Caller { queue: self.queue.clone(), names: load.queues.clone() }), vec![queue])
+            let caller = Caller { queue: self.queue.clone() };
+            (Box::new(Named { caller, names: load.queues.clone() }), vec![queue])
         };
         Ok((0..load.queues.len()).map(caller).collect())
     }
 }
 
-struct Caller {
-    queue: Queue,
+/// A caller, and the names of the queues.
+struct Named {
+    caller: Caller,
     names: Vec<QueueName>,
 }
 
-impl Worker for Caller {
+impl Worker for Named {
     fn put(&mut self, queue: usize, tasks: Vec<Task>) -> anyhow::Result<()> {
-        let name = &self.names[queue];
-        let puts: Result<Vec<_>, _> =
-            tasks.into_iter().map(|task| task.put(name).map(|put| self.queue.put(put))).collect();
-        for put in puts? {
-            ensure!(put.wait()?.created, "the task was there");
-        }
-        Ok(())
+        let puts = tasks.into_iter().map(|task| task.put(&self.names[queue]));
+        self.caller.put(puts.collect::<Result<_, _>>()?)
     }
 
     fn put_one(&mut self, queue: usize, task: Task) -> anyhow::Result<()> {
-        ensure!(self.queue.put(task.put(&self.names[queue])?).wait()?.created, "the task was there");
-        Ok(())
+        self.caller.put(vec![task.put(&self.names[queue])?])
     }
 
     fn take(&mut self, queue: usize, max: u64) -> anyhow::Result<u64> {
-        let name = &self.names[queue];
-        let leased = self.queue.lease(Lease::new(name).max(usize::try_from(max)?), WAIT).wait()?;
-        if leased.is_empty() {
-            bail!("no task is ready");
-        }
-        let count = leased.len() as u64;
-        let answers = self.queue.ack(Ack::new(name, leased.into_iter().map(|leased| leased.token))).wait()?;
-        let good = answers.iter().filter(|answer| matches!(answer, TokenAnswer::Acked)).count() as u64;
-        ensure!(good == count, "{good} of {count} tasks were acked");
-        Ok(count)
+        self.caller.take(&self.names[queue], max)
     }
 }

@@ -5,9 +5,9 @@ use tokio_postgres::Statement;
 
 use super::base::Base;
 use super::link::Link;
-use super::load::{Load, Task};
 use super::server::Server;
 use super::subject::{Subject, Worker, Workers};
+use crate::embedded::{Load, Task};
 
 /// The columns of a job in River, and the index by which its clients fetch. River has further indexes, for its lists; without them a job
 /// costs less.

@@ -2,9 +2,8 @@
 
 use anyhow::ensure;
 
-use super::load::Load;
-use super::span::together;
 use super::subject::{Subject, Worker};
+use crate::embedded::{Load, together};
 
 /// Returns the tasks that were put in a second.
 pub(super) fn schedule(subject: &dyn Subject, load: &Load) -> anyhow::Result<f64> {

@@ -9,9 +9,9 @@ use tokio_postgres::Statement;
 
 use super::base::Base;
 use super::link::Link;
-use super::load::{Load, Task};
 use super::server::Server;
 use super::subject::{Subject, Worker, Workers};
+use crate::embedded::{Load, Task};
 
 /// A table with the columns, the indexes and the storage parameters of ours, and the rows that a fence locks.
 const TABLES: &str = "\

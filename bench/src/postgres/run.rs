@@ -5,7 +5,6 @@ use std::time::Duration;
 use anyhow::Context;
 
 use super::held;
-use super::load::{Load, PAYLOAD_BYTES};
 use super::ours::Ours;
 use super::peer::Peer;
 use super::plan::PostgresArguments;
@@ -13,6 +12,7 @@ use super::raw::Raw;
 use super::server::Server;
 use super::subject::Subject;
 use super::{goals, rates, single};
+use crate::embedded::{Load, PAYLOAD_BYTES};
 use crate::figures::Figures;
 use crate::report::Report;
 
@@ -73,9 +73,7 @@ pub(crate) fn run(arguments: &PostgresArguments) -> anyhow::Result<Report> {
     }
     if arguments.wants("held") {
         for round in 0..arguments.held_rounds {
-            of_held(&mut report, arguments.held_seconds, |name, held| {
-                held::measured(&*open(name)?, &loads.due, held)
-            })?;
+            of_held(&mut report, arguments, |name, held| held::measured(&*open(name)?, &loads.due, held))?;
             eprintln!("round {} of {} with a snapshot held open", round + 1, arguments.held_rounds);
         }
     }
@@ -141,11 +139,12 @@ fn of_single(report: &mut Report, times: &[(&'static str, f64)]) {
 
 fn of_held(
     report: &mut Report,
-    seconds: u64,
+    arguments: &PostgresArguments,
     measure: impl Fn(&str, Duration) -> anyhow::Result<held::Held>,
 ) -> anyhow::Result<()> {
-    for name in ["tickwheel", "raw-1", "jobs"] {
-        let held = measure(name, Duration::from_secs(seconds)).with_context(|| name.to_owned())?;
+    let seconds = arguments.held_seconds;
+    for name in &arguments.held_of {
+        let held = measure(name, Duration::from_secs(seconds)).with_context(|| name.clone())?;
         report.add(name, "pg-held", seconds, "before_ms", held.before_ms);
         report.add(name, "pg-held", seconds, "cycle_ms", held.held_ms);
         report.add(name, "pg-held", seconds, "cycle_ms/before", held.held_ms / held.before_ms);

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use super::load::Load;
 use super::subject::Subject;
+use crate::embedded::Load;
 
 /// Puts before the measurement.
 const BEFORE: u64 = 50;

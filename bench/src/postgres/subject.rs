@@ -2,7 +2,7 @@
 
 use super::base::Base;
 use super::link::Link;
-use super::load::{Load, Task};
+use crate::embedded::{Load, Task};
 
 /// The callers of an implementation, each with the numbers of the queues that it has.
 pub(super) type Workers = Vec<(Box<dyn Worker>, Vec<usize>)>;

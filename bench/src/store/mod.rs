@@ -38,6 +38,8 @@ mod worst;
 mod writer;
 mod written;
 
+pub(crate) use place::file_system;
 pub(crate) use plan::fill_here;
 pub(crate) use plan::{FillArguments, SampleArguments, StoreArguments};
+pub(crate) use raw::overwrite_and_sync;
 pub(crate) use run::{run, sample_here};
