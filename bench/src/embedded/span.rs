@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
-/// Runs `run` once for each part, each in a thread of its own. Returns the sum of the results, and the time from the common begin to the
+/// Runs `run` once for each part, each in a thread of its own. Returns the sum of the results, and the time from the common start to the
 /// end of the last thread.
 pub(crate) fn together<P: Send>(
     parts: impl IntoIterator<Item = P>,

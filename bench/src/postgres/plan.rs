@@ -28,7 +28,7 @@ pub(crate) struct PostgresArguments {
     /// How often that is measured.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) held_rounds: u64,
-    /// Which implementations are measured with the snapshot. Each takes six fifths of its time.
+    /// Which implementations are measured with the snapshot. Each takes 1.2 times `--held-seconds`.
     #[arg(long, value_delimiter = ',', value_parser = ["tickwheel", "raw-1", "jobs"], default_value = "tickwheel,raw-1,jobs")]
     pub(super) held_of: Vec<String>,
     /// Measure only these.

@@ -25,7 +25,7 @@ CREATE TABLE raw.shard (shard int4 PRIMARY KEY, epoch int8 NOT NULL);
 INSERT INTO raw.shard SELECT shard, 1 FROM generate_series(0, 1023) shard";
 
 /// The plans of our own sessions.
-const PLANS: &str = "SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off";
+const PLANS: &str = "SET enable_seqscan = off; SET enable_bitmapscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off; SET plan_cache_mode = force_generic_plan";
 
 /// The fence and the rows in one statement, which is a transaction of its own: one round trip.
 const PUT: &str = "\
@@ -40,7 +40,7 @@ VALUES ($1, $2, $3, $4, $5, $2, $2, false, false, $6, $7)";
 
 /// Claims and deletes in one statement. A task whose worker dies is lost, so no queue can do less.
 const TAKE: &str = "\
-DELETE FROM raw.task WHERE shard = $1 AND id = ANY (ARRAY(
+DELETE FROM raw.task WHERE id = ANY (ARRAY(
     SELECT id FROM raw.task WHERE shard = $1 AND due_at <= $2 ORDER BY due_at, put_seq LIMIT $3 FOR UPDATE SKIP LOCKED))
 RETURNING id, key, record, body";
 

@@ -4,10 +4,10 @@ use crate::figures::Figures;
 use crate::goal::{self, Goal, Wanted, goal};
 
 const GOALS: [Goal; 2] = [
-    goal("shards-2", ("shards-put", "apart_s/shards-1"), Wanted::AtLeast(1.6), "put, two shards / one"),
+    goal("shards-2", ("shards-put", "tasks_s/shards-1"), Wanted::AtLeast(1.6), "put, two shards / one"),
     goal(
         "shards-2",
-        ("shards-acked", "apart_s/shards-1"),
+        ("shards-acked", "tasks_s/shards-1"),
         Wanted::AtLeast(1.6),
         "due to acked, two shards / one",
     ),

@@ -25,7 +25,8 @@ impl Work {
         self.tasks as f64 / self.time.as_secs_f64()
     }
 
-    /// Tasks in a second if the callers had processors of their own: without their share of the time of `processors`.
+    /// An estimate of the tasks in a second if the callers had processors of their own: without their share of the time of `processors`. It is
+    /// exact if all processors are busy all the time.
     pub(super) fn rate_apart(self, processors: usize) -> f64 {
         let shared = self.load.as_secs_f64() / processors as f64;
         self.tasks as f64 / (self.time.as_secs_f64() - shared)

@@ -12,9 +12,8 @@ use crate::report::Report;
 use crate::scratch::Scratch;
 use crate::store::{file_system, overwrite_and_sync};
 
-/// A commit of 1,000 tasks has about this many bytes.
-const RAW_BYTES: usize = 256 << 10;
-const RAW_TASKS: f64 = 1_000.0;
+/// A task takes about this many bytes of a commit.
+const RAW_TASK_BYTES: usize = 256;
 const RAW_SPAN: Duration = Duration::from_secs(1);
 
 /// Runs all rounds.
@@ -43,7 +42,7 @@ pub(crate) fn run(arguments: &ShardsArguments) -> anyhow::Result<Report> {
             }
             let [Some(one), Some(two)] = works else { unreachable!("both have had their turn") };
             add(&mut report, workload, tasks, processors, one, two);
-            let [one, two] = [disk(&dir, 1)?, disk(&dir, 2)?];
+            let [one, two] = [disk(&dir, 1, batch)?, disk(&dir, 2, batch)?];
             report.add("raw-1", workload, tasks, "tasks_s", one);
             report.add("raw-2", workload, tasks, "tasks_s", two);
             report.add("raw-2", workload, tasks, "tasks_s/raw-1", two / one);
@@ -65,12 +64,15 @@ fn add(report: &mut Report, workload: &str, tasks: u64, processors: usize, one: 
     report.add("shards-2", workload, tasks, "apart_s/shards-1", apart);
 }
 
-/// Tasks in a second that this many threads could write, each into a file of its own.
-fn disk(dir: &Path, threads: u32) -> anyhow::Result<f64> {
+/// Tasks in a second, if each of this many threads writes a batch into a file of its own, syncs it, and does so again and again.
+fn disk(dir: &Path, threads: u32, batch: u64) -> anyhow::Result<f64> {
+    let bytes = RAW_TASK_BYTES * usize::try_from(batch)?;
     let places = (0..threads).map(|nth| Scratch::new(dir, &format!("tickwheel-bench-shards-{nth}")));
     let places = places.collect::<Result<Vec<_>, _>>()?;
-    let (writes, _) = together(&places, |place| {
-        Ok(overwrite_and_sync(place.path(), RAW_BYTES, RAW_SPAN)?.per_second() as u64)
-    })?;
-    Ok(writes as f64 * RAW_TASKS)
+    let (writes, _) =
+        together(
+            &places,
+            |place| Ok(overwrite_and_sync(place.path(), bytes, RAW_SPAN)?.per_second() as u64),
+        )?;
+    Ok(writes as f64 * batch as f64)
 }

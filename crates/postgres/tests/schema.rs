@@ -593,7 +593,7 @@ fn a_key_that_changes_hands_and_a_second_row_of_the_cluster() {
     for statement in [task(1, "'k'"), task(65, "NULL"), task(129, "NULL")] {
         database.psql(&statement);
     }
-    fails(database.try_psql(&task(193, "'k'")), "23505", &["task_shard_queue_key_key"]);
+    fails(database.try_psql(&task(193, "'k'")), "23505", &["task_queue_key_key"]);
     database.psql(&format!(
         "UPDATE tickwheel.task SET key = NULL WHERE shard = 1 AND id = 1; {}",
         task(193, "'k'")

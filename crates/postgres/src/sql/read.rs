@@ -6,7 +6,7 @@ use tickwheel_engine::{DueHistogram, DueKey, Filter, Seq, Timestamp, Wanted};
 
 use super::link::{Link, foreign, row};
 use crate::database::{Failure, Read, Rows, Seen, TaskRow};
-use crate::wire::{Param, Pipeline, Row, StepResult};
+use crate::wire::{Param, Pipeline, Row};
 
 const READ_LIMIT: Duration = Duration::from_secs(30);
 /// A part of a count looks at this many tasks.
@@ -33,9 +33,9 @@ macro_rules! seen {
 /// compared each of 1,000 keys with all tasks of the shard: 95 ms in the place of 2 ms with 2,000 tasks, and more with each task.
 const FIND: &str = seen!(
     "SELECT w.place, k.record, k.body FROM unnest($2::int4[], $3::text[], $4::text[]) w(place, queue, key) CROSS JOIN LATERAL (\
-         SELECT record, body FROM tickwheel.task WHERE shard = $1 AND queue = w.queue AND key = w.key LIMIT 1) k \
+         SELECT record, body FROM tickwheel.task WHERE queue = w.queue AND key = w.key AND shard + 0 = $1 LIMIT 1) k \
      UNION ALL SELECT w.place, k.record, k.body FROM unnest($5::int4[], $6::int8[]) w(place, id) CROSS JOIN LATERAL (\
-         SELECT record, body FROM tickwheel.task WHERE shard = $1 AND id = w.id LIMIT 1) k",
+         SELECT record, body FROM tickwheel.task WHERE id = w.id AND shard + 0 = $1 LIMIT 1) k",
     "t.place, t.record, t.body"
 );
 
@@ -46,13 +46,16 @@ const SCAN_DUE: &str = seen!(
 );
 
 /// Dead tasks have an index of their own. For others the database chooses between the tasks of the queue and all tasks in the order of time,
-/// by the number of each. So the statement has its values when it is planned.
+/// by the number of each. So the statement has its values when it is planned, and [`WITH_VALUES`] runs before it.
 const SCAN_FILTER: &str = seen!(
     "SELECT due_at, put_seq, record, body FROM tickwheel.task k \
      WHERE k.shard = $1 AND k.queue = $6 AND k.dead = $7 AND (k.due_at, k.put_seq) > ($2, $3) AND k.due_at <= $4 \
      ORDER BY k.due_at, k.put_seq LIMIT $5",
     "t.record, t.body, t.due_at, t.put_seq"
 );
+
+/// The statements after it in the flight are planned with their values. The setting of the session comes back with the end of the flight.
+const WITH_VALUES: &str = "SELECT set_config('plan_cache_mode', 'force_custom_plan', true)";
 
 /// Counts up to the due time of the last task that is looked at, so that all tasks of one instant are counted together.
 const COUNT: &str = seen!(
@@ -80,12 +83,13 @@ pub(super) fn read(link: &mut Link, shard: u32, read: &Read) -> Result<Seen, Fai
     }
 }
 
-/// Runs one statement and returns its answer, with the epoch and the last number.
-fn ask(link: &mut Link, pipeline: &Pipeline<'_>) -> Result<(i64, i64, Vec<StepResult>), Failure> {
+/// Runs the statements and returns the rows of the last one, with the epoch and the last number.
+fn ask(link: &mut Link, pipeline: &Pipeline<'_>) -> Result<(i64, i64, Vec<Row>), Failure> {
     // A read changes nothing, so a lost answer is no doubt. The session is over all the same.
-    let results = link.run(pipeline, Some(READ_LIMIT))?;
-    let first = row(&results, 0, 0)?;
-    Ok((first.get(0)?, first.get::<Option<i64>>(1)?.unwrap_or(0), results))
+    let mut results = link.run(pipeline, Some(READ_LIMIT))?;
+    let first = row(&results, pipeline.len() - 1, 0)?;
+    let (epoch, no) = (first.get(0)?, first.get::<Option<i64>>(1)?.unwrap_or(0));
+    Ok((epoch, no, results.pop().map(|last| last.rows).unwrap_or_default()))
 }
 
 fn find(link: &mut Link, shard: i32, wanted: &[Wanted]) -> Result<Seen, Failure> {
@@ -119,9 +123,9 @@ fn find(link: &mut Link, shard: i32, wanted: &[Wanted]) -> Result<Seen, Failure>
             Param::Int8s(ids.1.into()),
         ],
     );
-    let (epoch, no, results) = ask(link, &pipeline)?;
+    let (epoch, no, rows) = ask(link, &pipeline)?;
     let mut found = vec![None; wanted.len()];
-    for row in &results[0].rows {
+    for row in &rows {
         if let Some(place) = row.get::<Option<i32>>(2)? {
             let place = usize::try_from(place).ok().and_then(|place| found.get_mut(place));
             *place.ok_or_else(|| foreign("a place that was not asked for"))? = Some(task(row, 3)?);
@@ -157,12 +161,12 @@ fn scan(
         Some(filter) => {
             params.extend([Param::Text(filter.queue.as_str().into()), Param::Bool(filter.dead)]);
             // Planned for each call, because the best way depends on the queue.
-            pipeline.once(SCAN_FILTER, params)
+            pipeline.text(WITH_VALUES).once(SCAN_FILTER, params)
         }
     };
-    let (epoch, no, results) = ask(link, &pipeline)?;
-    let mut tasks = Vec::with_capacity(results[0].rows.len());
-    for row in &results[0].rows {
+    let (epoch, no, rows) = ask(link, &pipeline)?;
+    let mut tasks = Vec::with_capacity(rows.len());
+    for row in &rows {
         if row.get::<Option<&[u8]>>(2)?.is_some() {
             let place: (i64, i64) = (row.get(4)?, row.get(5)?);
             tasks.push((place, task(row, 2)?));
@@ -192,10 +196,10 @@ fn count(link: &mut Link, shard: i32, histogram: &DueHistogram) -> Result<Seen, 
             queue.map_or(Param::Null(crate::wire::oid::TEXT), |queue| Param::Text(queue.into())),
         ],
     );
-    let (epoch, no, results) = ask(link, &pipeline)?;
-    let mut dues: Vec<(i64, u64)> = Vec::with_capacity(results[0].rows.len());
+    let (epoch, no, rows) = ask(link, &pipeline)?;
+    let mut dues: Vec<(i64, u64)> = Vec::with_capacity(rows.len());
     let mut counted = None;
-    for row in &results[0].rows {
+    for row in &rows {
         if let Some(due_at) = row.get::<Option<i64>>(2)? {
             dues.push((due_at, row.get::<i64>(3)?.cast_unsigned()));
             counted = row.get(4)?;
@@ -208,9 +212,9 @@ fn count(link: &mut Link, shard: i32, histogram: &DueHistogram) -> Result<Seen, 
 fn history(link: &mut Link, shard: i32) -> Result<Seen, Failure> {
     let mut pipeline = Pipeline::new();
     pipeline.kept(HISTORY, vec![Param::Int4(shard)]);
-    let (epoch, no, results) = ask(link, &pipeline)?;
-    let mut folds = Vec::with_capacity(results[0].rows.len());
-    for row in &results[0].rows {
+    let (epoch, no, rows) = ask(link, &pipeline)?;
+    let mut folds = Vec::with_capacity(rows.len());
+    for row in &rows {
         if let Some(no) = row.get::<Option<i64>>(2)? {
             folds.push((no, row.get::<&[u8]>(3)?.to_vec()));
         }

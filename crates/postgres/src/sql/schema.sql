@@ -104,6 +104,11 @@ CREATE TABLE tickwheel.rule (
 -- After VACUUM has seen few tasks in many pages, PostgreSQL expects few tasks in all pages, also when a million have come since. Then it
 -- reads the whole table for each of 1,000 ids, which took 9.7 s in the place of 2 ms. So the sessions of nodes switch off `enable_seqscan`,
 -- `enable_bitmapscan`, `enable_hashjoin` and `enable_mergejoin`: each of their statements goes through an index.
+--
+-- For the same reason no two indexes may fit one statement. If PostgreSQL expects one task in the table, an index by which it finds all tasks of
+-- the shard is as good as the one by which it finds the task. With the dead rows of 80,000 tasks, which a snapshot held open, it chose
+-- wrongly: 20 ms for each task in the place of 1 ms. So the primary key and the unique key have no shard. They need none: an id names its
+-- shard, and all tasks of a queue are in one shard. Statements that look for an id or a key compare `shard + 0`, which fits no index.
 CREATE TABLE tickwheel.task (
     shard       int4 NOT NULL,
     id          int8 NOT NULL,
@@ -119,8 +124,8 @@ CREATE TABLE tickwheel.task (
     record      bytea NOT NULL,
     -- Payload, content type, tags and timeline. An UPDATE that does not name the column neither sends it nor stores a long one again.
     body        bytea NOT NULL,
-    PRIMARY KEY (shard, id),
-    UNIQUE (shard, queue, key)
+    PRIMARY KEY (id),
+    UNIQUE (queue, key)
 )
 WITH (
     -- A lease and its ack change a row near the row itself. A tenth of each page is free for such changes, which then stay in the page and

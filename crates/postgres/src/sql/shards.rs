@@ -71,9 +71,12 @@ SELECT s.shard, $3, s.epoch, $4, $5, $6, $7, $8
 FROM tickwheel.shard s JOIN tickwheel.batch b ON b.shard = s.shard AND b.no = $3
 WHERE s.shard = $1 AND s.epoch = $2 ON CONFLICT DO NOTHING";
 
+/// The fold before has removed the batches before it, so the walk begins there. While a snapshot is held open, the dead rows of all of them are
+/// still in the index.
 const FORGET_BATCHES: &str = "\
 DELETE FROM tickwheel.batch b USING tickwheel.shard s
 WHERE s.shard = $1 AND s.epoch = $2 AND b.shard = s.shard AND b.no < $3
+    AND b.no >= coalesce((SELECT max(f.no) FROM tickwheel.fold f WHERE f.shard = $1 AND f.no < $3), 0)
     AND EXISTS (SELECT FROM tickwheel.fold n WHERE n.shard = $1 AND n.no = $3)";
 
 /// Only the newest fold needs the numbers of tasks.

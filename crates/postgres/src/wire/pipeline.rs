@@ -24,9 +24,9 @@ pub(crate) struct Step<'a> {
 /// The text of a statement, and how long the server keeps its preparation.
 #[derive(Clone, Debug)]
 pub(crate) enum Sql<'a> {
-    /// Prepared once for each connection. After five runs the planner may keep one plan for all parameters.
+    /// Prepared once for each connection. With the settings of our sessions it has one plan for all parameters.
     Kept(&'static str),
-    /// Prepared for this step only: the planner knows the parameters.
+    /// Prepared for this step only.
     Once(Cow<'a, str>),
 }
 
@@ -46,7 +46,7 @@ impl<'a> Pipeline<'a> {
         self
     }
 
-    /// Adds a statement that is planned anew for these parameters.
+    /// Adds a statement that is prepared for these parameters. `plan_cache_mode` says whether its plan depends on them.
     pub(crate) fn once(&mut self, sql: impl Into<Cow<'a, str>>, params: Vec<Param<'a>>) -> &mut Self {
         self.steps.push(Step { sql: Sql::Once(sql.into()), params });
         self

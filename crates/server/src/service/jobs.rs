@@ -247,6 +247,13 @@ impl Jobs {
             if self.stopping.is_given() || running.is_replaced() {
                 return;
             }
+            let health = self.queue.health_of_jobs();
+            if health.ready && health.acquired != running.acquired {
+                // The job may have been stopped elsewhere in between. The next look reads it, and replaces this entry.
+                drop(turn);
+                tokio::time::sleep(AGAIN).await;
+                continue;
+            }
             let queue = bulk.queue.clone();
             let mut tally = Tally::default();
             let page = async {
@@ -346,7 +353,12 @@ impl Jobs {
     /// The job with this number.
     pub(crate) async fn get(&self, id: u64) -> Result<Option<Job>, Problem> {
         if let Some(running) = self.current(id) {
-            return Ok(Some(running.job.lock().await.clone()));
+            let job = running.job.lock().await.clone();
+            // A process that was frozen may not have noticed yet that another one has the shard. A call of the shard does.
+            match self.queue.jobs().await {
+                Err(why) if is_of_database(&why) => return Err(translate::unavailable(&why)),
+                _ => return Ok(Some(job)),
+            }
         }
         Ok(self.kept().await?.into_iter().find(|job| job.body.id == id))
     }
