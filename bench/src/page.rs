@@ -529,7 +529,7 @@ mod tests {
         let error = of_file(Path::new("docs/timer.md")).expect_err("no such page").to_string();
         assert_eq!(
             error,
-            "there are tables for wheels, timers, store, http, beanstalk, calls, postgres, and none for docs/timer.md"
+            "there are tables for wheels, timers, store, http, beanstalk, calls, postgres, shards, and none for docs/timer.md"
         );
     }
 }
