@@ -19,12 +19,7 @@ fn a_look_up_in_a_table_without_statistics_reads_no_other_task() {
     // Otherwise an ANALYZE could come in between, and the test would show nothing.
     database.psql("ALTER TABLE tickwheel.task SET (autovacuum_enabled = off)");
     for batch in 0..TASKS / BATCH {
-        let tasks = batch * BATCH..(batch + 1) * BATCH;
-        let puts: Vec<_> =
-            tasks.map(|n| queue.put(put(&format!("order:{n}"), Duration::from_secs(86_400)))).collect();
-        for put in puts {
-            put.wait().expect("a new task");
-        }
+        put_all(&queue, batch * BATCH..(batch + 1) * BATCH, Duration::from_secs(86_400));
     }
     let read = read(&database, queue, "task_queue_key_key");
     assert!(read < TASKS, "the look-ups of {TASKS} new keys read {read} entries of the index");
@@ -51,13 +46,18 @@ fn a_look_up_among_dead_rows_reads_no_other_task() {
     assert!(read < 10 * TASKS, "{read} entries of an index were read that no look-up needs");
 }
 
-/// Puts tasks that are due, takes them, and ends them.
-fn work(queue: &Queue, tasks: std::ops::Range<usize>) {
-    let count = tasks.len();
-    let puts: Vec<_> = tasks.map(|n| queue.put(put(&format!("order:{n}"), Duration::ZERO))).collect();
+/// Puts tasks, and waits for the answers.
+fn put_all(queue: &Queue, tasks: std::ops::Range<usize>, after: Duration) {
+    let puts: Vec<_> = tasks.map(|n| queue.put(put(&format!("order:{n}"), after))).collect();
     for put in puts {
         put.wait().expect("a new task");
     }
+}
+
+/// Puts tasks that are due, takes them, and ends them.
+fn work(queue: &Queue, tasks: std::ops::Range<usize>) {
+    let count = tasks.len();
+    put_all(queue, tasks, Duration::ZERO);
     let mut taken = 0;
     while taken < count {
         let lease = Lease::new(&name()).max(count);
