@@ -110,12 +110,12 @@ pub trait Session: Send {
     /// [`Failure`].
     fn read(&mut self, shard: u32, read: &Read) -> Result<Seen, Failure>;
 
-    /// Reads the oldest rows in the inboxes of these shards, in one snapshot: at most `rows_max` rows of a shard, in the order of their ids.
-    /// A shard whose epoch has moved in this snapshot is left out, and so is one without rows.
+    /// Reads the oldest rows in the inboxes of these shards, in one snapshot: at most `rows_max` rows of a shard, in the order of their ids,
+    /// without the rows `but`. A shard whose epoch has moved in this snapshot is left out, and so is one without rows.
     ///
     /// # Errors
     /// [`Failure`].
-    fn inbox(&mut self, claims: &[Claim], rows_max: usize) -> Result<Vec<InboxPage>, Failure>;
+    fn inbox(&mut self, claims: &[Claim], rows_max: usize, but: &[i64]) -> Result<Vec<InboxPage>, Failure>;
 
     /// Moves rows of inboxes to the refused ones, all in one transaction. A row that is gone, or whose shard has another epoch by now, is
     /// left out. So the call can be made again after an unknown outcome.

@@ -1,6 +1,6 @@
 //! [`Inbox`]: the shards of this process that wait for rows of the inbox, and the rows that they refused.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -18,7 +18,8 @@ pub struct Inbox {
 struct Inside {
     /// The epochs of the shards that wait for rows.
     asking: BTreeMap<u32, i64>,
-    refusals: Vec<Refusal>,
+    /// The rows that were refused and are still in the inbox, except those that are being moved.
+    refusals: VecDeque<Refusal>,
     /// Whether a shard knows that more rows are there.
     at_once: bool,
     closed: bool,
@@ -53,9 +54,20 @@ impl Inbox {
         self.lock().refusals.extend(refusals);
     }
 
-    /// Takes out the rows that were refused.
-    pub fn take_refusals(&self) -> Vec<Refusal> {
-        std::mem::take(&mut self.lock().refusals)
+    /// Takes out rows that were refused, at most this number of them.
+    pub fn take_refusals(&self, max: usize) -> Vec<Refusal> {
+        let refusals = &mut self.lock().refusals;
+        let count = refusals.len().min(max);
+        refusals.drain(..count).collect()
+    }
+
+    /// Returns the ids of the rows that were refused and wait to be moved, by shard.
+    pub fn refused_rows(&self) -> BTreeMap<u32, Vec<i64>> {
+        let mut rows: BTreeMap<u32, Vec<i64>> = BTreeMap::new();
+        for Refusal { claim, row, .. } in &self.lock().refusals {
+            rows.entry(claim.shard).or_default().push(*row);
+        }
+        rows
     }
 
     /// Waits for this time, or until a shard asks for more rows at once. Returns `false` once the inbox is closed.

@@ -57,13 +57,6 @@ pub enum Event {
     Read(u64, Result<Seen, String>),
     /// Rows of the inbox.
     Inbox(InboxPage),
-    /// Rows that this owner refused are in the inbox no more.
-    Moved {
-        /// The epoch of the owner.
-        epoch: i64,
-        /// The ids of the rows.
-        rows: Vec<i64>,
-    },
 }
 
 /// The news that the store of one shard has not taken yet.

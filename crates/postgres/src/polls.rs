@@ -1,16 +1,23 @@
 //! [`Polls`]: reads the inbox for all shards of this process.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::database::{Database, Failure, Refusal, Session};
+use crate::database::{Claim, Database, Failure, Refusal, Session};
 use crate::node::{Event, Node};
 
 /// The longest time between two reads.
 const EVERY: Duration = Duration::from_millis(100);
 /// A read brings at most this many rows of a shard.
 const ROWS_MAX: usize = 1_000;
+/// A call moves at most this many rows that were refused.
+const MOVED_MAX: usize = 1_000;
+/// If the database does not move the rows together, a call tries this many of them one by one.
+const MOVED_ALONE_MAX: usize = 100;
+/// The calls without a move after the database has refused one.
+const CALLS_WITHOUT_MOVE: u32 = 10;
+/// A shard with more refused rows that wait for their move gets no further rows, because each read names all of these.
+const REFUSED_MAX: usize = 10_000;
 
 /// Reads the inbox on a session of its own, and moves the rows that were refused.
 ///
@@ -22,8 +29,8 @@ const ROWS_MAX: usize = 1_000;
 ///   row, and the transaction of the batch deletes it. So a row that is there had no effect, whatever crashed.
 /// - A shard asks again once all of its rows were answered, and an answer comes after its commit. A read that begins then sees no row that
 ///   was taken, so no row is handed out twice.
-/// - A row that no task can be made of moves to the refused ones, in a transaction of this session with the epoch as its fence. Its id is
-///   remembered until then, and the rows behind it go on.
+/// - A row that no task can be made of moves to the refused ones, in a transaction of this session with the epoch as its fence. Until then
+///   the reads leave it out, so the rows behind it go on.
 /// - An owner that loses the shard forgets its rows. The next owner reads those that are left.
 #[derive(Debug)]
 pub struct Polls<D: Database> {
@@ -31,13 +38,15 @@ pub struct Polls<D: Database> {
     node: Arc<Node>,
     /// The session, and the incarnation that it was made for.
     session: Option<(String, D::Session)>,
+    /// The number of calls that will move no row, because the database has refused a move, and its reason.
+    without_move: Option<(u32, String)>,
 }
 
 impl<D: Database> Polls<D> {
     /// Returns the reads of a process, without a session.
     #[must_use]
     pub fn new(database: Arc<D>, node: Arc<Node>) -> Self {
-        Self { database, node, session: None }
+        Self { database, node, session: None, without_move: None }
     }
 
     /// Moves the rows that were refused, reads once, and tells the shards. Returns the longest time until the next call.
@@ -48,15 +57,18 @@ impl<D: Database> Polls<D> {
         };
         let trouble = self.work(&incarnation).err();
         self.node.set_trouble("inbox", trouble.as_deref());
-        EVERY
+        let is_more_to_move = trouble.is_none() && !self.node.inbox().refused_rows().is_empty();
+        if is_more_to_move { Duration::ZERO } else { EVERY }
     }
 
     /// # Errors
-    /// The reason why a part of the work was not done. The next call does it.
+    /// The reason why a part of the work was not done. A later call does it.
     fn work(&mut self, incarnation: &str) -> Result<(), String> {
         let asking = self.node.inbox().asking();
-        let refusals = self.node.inbox().take_refusals();
-        if asking.is_empty() && refusals.is_empty() {
+        let without_move = self.without_move.take();
+        let moves_max = if without_move.is_some() { 0 } else { MOVED_MAX };
+        let refusals = self.node.inbox().take_refusals(moves_max);
+        if asking.is_empty() && refusals.is_empty() && without_move.is_none() {
             return Ok(());
         }
         let made = match self.session.take().filter(|(of, _)| of == incarnation) {
@@ -70,13 +82,20 @@ impl<D: Database> Polls<D> {
                 return Err(failure.to_string());
             }
         };
+        // Rows that cannot be moved do not hold up the others.
         let not_moved = match self.move_away(&mut session, refusals) {
-            Ok(()) => None,
             Err(Failure::Gone { why }) => return Err(why),
-            // Rows that cannot be moved do not hold up the others.
-            Err(Failure::Refused { why, .. }) => Some(why),
+            Err(Failure::Refused { why, .. }) => Some((CALLS_WITHOUT_MOVE, why)),
+            Ok(()) => without_move,
         };
-        let pages = session.inbox(&asking, ROWS_MAX);
+        self.without_move =
+            not_moved.clone().filter(|(calls, _)| *calls > 1).map(|(calls, why)| (calls - 1, why));
+        let mut refused = self.node.inbox().refused_rows();
+        let is_full = |shard| refused.get(&shard).is_some_and(|rows: &Vec<i64>| rows.len() > REFUSED_MAX);
+        let asking: Vec<Claim> = asking.into_iter().filter(|claim| !is_full(claim.shard)).collect();
+        let refused: Vec<i64> =
+            asking.iter().filter_map(|claim| refused.remove(&claim.shard)).flatten().collect();
+        let pages = session.inbox(&asking, ROWS_MAX, &refused);
         if !matches!(pages, Err(Failure::Gone { .. })) {
             self.session = Some((incarnation.to_owned(), session));
         }
@@ -88,24 +107,23 @@ impl<D: Database> Polls<D> {
             self.node.inbox().end(page.claim);
             self.node.tell(page.claim.shard, Event::Inbox(page));
         }
-        not_moved.map_or(Ok(()), Err)
+        not_moved.map_or(Ok(()), |(_, why)| Err(why))
     }
 
-    /// Moves rows that were refused: together or, if the database refuses that, one by one. Rows that could not be moved wait for the next
-    /// call.
+    /// Moves rows that were refused: together or, if the database refuses that, some of them one by one. Rows that were not moved go behind the
+    /// others, and wait for a later call.
     ///
     /// # Errors
     /// The last failure.
-    fn move_away(&self, session: &mut D::Session, refusals: Vec<Refusal>) -> Result<(), Failure> {
+    fn move_away(&self, session: &mut D::Session, mut refusals: Vec<Refusal>) -> Result<(), Failure> {
         if refusals.is_empty() {
             return Ok(());
         }
         match session.refuse(&refusals) {
-            Ok(()) => {
-                self.tell_moved(&refusals);
-                Ok(())
-            }
+            Ok(()) => Ok(()),
             Err(Failure::Refused { again: false, .. }) if refusals.len() > 1 => {
+                let later = refusals.split_off(refusals.len().min(MOVED_ALONE_MAX));
+                self.node.inbox().refuse(later);
                 let mut outcome = Ok(());
                 for refusal in refusals {
                     if matches!(outcome, Err(Failure::Gone { .. })) {
@@ -120,16 +138,6 @@ impl<D: Database> Polls<D> {
                 self.node.inbox().refuse(refusals);
                 Err(failure)
             }
-        }
-    }
-
-    fn tell_moved(&self, refusals: &[Refusal]) {
-        let mut by_shard: BTreeMap<_, Vec<i64>> = BTreeMap::new();
-        for Refusal { claim, row, why: _ } in refusals {
-            by_shard.entry((claim.shard, claim.epoch)).or_default().push(*row);
-        }
-        for ((shard, epoch), rows) in by_shard {
-            self.node.tell(shard, Event::Moved { epoch, rows });
         }
     }
 }

@@ -11,17 +11,15 @@ pub(crate) struct ShardInbox {
     came: Vec<InboxRow>,
     /// Rows that came and have not ended.
     under_way: BTreeSet<u64>,
-    /// Rows that were refused, and are still in the inbox.
-    refused: BTreeSet<u64>,
     /// Whether the last read left rows behind.
     more: bool,
 }
 
 impl ShardInbox {
-    /// Takes in the rows of a read. Rows that are under way or were refused are left out.
+    /// Takes in the rows of a read. Rows that are under way are left out.
     pub(crate) fn come(&mut self, rows: impl IntoIterator<Item = InboxRow>, more: bool) {
         for row in rows {
-            if !self.refused.contains(&row.id) && self.under_way.insert(row.id) {
+            if self.under_way.insert(row.id) {
                 self.came.push(row);
             }
         }
@@ -34,26 +32,15 @@ impl ShardInbox {
         std::mem::take(&mut self.came)
     }
 
-    /// Notes that the row was taken: the commit has deleted it.
-    pub(crate) fn taken(&mut self, row: u64) {
+    /// Notes that the row comes no more: the commit has deleted it, or it was refused.
+    pub(crate) fn ended(&mut self, row: u64) {
         self.under_way.remove(&row);
-    }
-
-    /// Notes that the row was refused. It comes no more.
-    pub(crate) fn refused(&mut self, row: u64) {
-        self.under_way.remove(&row);
-        self.refused.insert(row);
     }
 
     /// Notes that the row may come again.
     pub(crate) fn later(&mut self, row: u64) {
         self.under_way.remove(&row);
         self.more = false;
-    }
-
-    /// Notes that a refused row is in the inbox no more.
-    pub(crate) fn moved(&mut self, row: u64) {
-        self.refused.remove(&row);
     }
 
     /// Returns whether the next read is needed at once; `None`: rows are under way, and no read is wanted.
@@ -80,29 +67,24 @@ mod tests {
         assert_eq!(inbox.next_read(), Some(false));
         inbox.come(rows(&[3, 5]), true);
         assert_eq!((taken_out(&mut inbox), inbox.next_read()), (vec![3, 5], None));
-        inbox.taken(3);
+        inbox.ended(3);
         assert_eq!(inbox.next_read(), None);
-        inbox.taken(5);
+        inbox.ended(5);
         assert_eq!((taken_out(&mut inbox), inbox.next_read()), (vec![], Some(true)));
     }
 
     #[test]
-    fn a_row_is_not_handed_out_twice_and_a_refused_one_not_again() {
+    fn a_row_is_handed_out_once_until_it_may_come_again() {
         let mut inbox = ShardInbox::default();
         inbox.come(rows(&[1, 2]), false);
         inbox.come(rows(&[1, 2, 3]), false);
         assert_eq!(taken_out(&mut inbox), [1, 2, 3]);
-        inbox.refused(1);
+        inbox.ended(1);
         inbox.later(2);
-        inbox.taken(3);
-        inbox.come(rows(&[1, 2]), true);
+        inbox.ended(3);
+        inbox.come(rows(&[2]), true);
         assert_eq!((taken_out(&mut inbox), inbox.next_read()), (vec![2], None));
         inbox.later(2);
         assert_eq!(inbox.next_read(), Some(false), "what has to wait is not read again at once");
-        inbox.come(rows(&[1]), true);
-        assert_eq!((taken_out(&mut inbox), inbox.next_read()), (vec![], Some(false)));
-        inbox.moved(1);
-        inbox.come(rows(&[1]), false);
-        assert_eq!(taken_out(&mut inbox), [1]);
     }
 }

@@ -361,11 +361,6 @@ impl PostgresStore {
         self.ask_for_rows();
     }
 
-    fn rows_moved(&mut self, epoch: i64, rows: Vec<i64>) {
-        let Some(owned) = self.owned().filter(|owned| owned.claim.epoch == epoch) else { return };
-        rows.into_iter().for_each(|row| owned.inbox.moved(row.cast_unsigned()));
-    }
-
     fn read_ended(&mut self, no: u64, seen: Result<Seen, String>) {
         let Some(Question { asked, last_no }) = self.reads.remove(&no) else { return };
         let Some(owned) = self.owned() else { return };
@@ -492,7 +487,6 @@ impl ShardStore for PostgresStore {
                 Event::Job(outcome) => self.job_ended(outcome),
                 Event::Read(no, seen) => self.read_ended(no, seen),
                 Event::Inbox(page) => self.rows_came(page),
-                Event::Moved { epoch, rows } => self.rows_moved(epoch, rows),
             }
         }
         replies.append(&mut self.replies);
@@ -533,11 +527,12 @@ impl QueueStore for PostgresStore {
     fn row_ended(&mut self, row: u64, end: RowEnd) {
         let Phase::Owned(owned) = &mut self.phase else { return };
         match end {
-            RowEnd::Taken => owned.inbox.taken(row),
+            RowEnd::Taken => owned.inbox.ended(row),
             RowEnd::Later => owned.inbox.later(row),
             RowEnd::Refused { why } => {
-                owned.inbox.refused(row);
+                // Before the next question, so that the next read leaves the row out.
                 self.node.inbox().refuse([Refusal { claim: owned.claim, row: row.cast_signed(), why }]);
+                owned.inbox.ended(row);
             }
         }
         self.ask_for_rows();

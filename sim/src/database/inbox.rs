@@ -53,9 +53,10 @@ impl InboxRows {
         }
     }
 
-    /// The oldest rows of a shard behind this id, at most `max`.
-    fn page(&self, claim: Claim, after: i64, max: usize) -> Option<InboxPage> {
+    /// The oldest rows of a shard behind this id, at most `max`, without the rows `but`.
+    fn page(&self, claim: Claim, after: i64, max: usize, but: &[i64]) -> Option<InboxPage> {
         let rows = self.waiting.range((claim.shard, after.saturating_add(1))..=(claim.shard, i64::MAX));
+        let rows = rows.filter(|((_, id), _)| !but.contains(id));
         let entries: Vec<InboxEntry> = rows.take(max).map(|(_, row)| InboxEntry::clone(row)).collect();
         let more = entries.len() >= max;
         (!entries.is_empty()).then_some(InboxPage { claim, entries, more })
@@ -82,8 +83,8 @@ impl Write {
 }
 
 impl State {
-    /// Reads the rows of the shards whose epochs are those of their owners.
-    pub(super) fn read_inbox(&mut self, owned: &[Claim], max: usize) -> Vec<InboxPage> {
+    /// Reads the rows of the shards whose epochs are those of their owners, without the rows `but`.
+    pub(super) fn read_inbox(&mut self, owned: &[Claim], max: usize, but: &[i64]) -> Vec<InboxPage> {
         let mut pages = Vec::new();
         for claim in owned {
             let is_owner = self.tables.shards.get(&claim.shard).is_some_and(|rows| rows.epoch == claim.epoch);
@@ -91,7 +92,7 @@ impl State {
                 Wrong::InboxByCursor => self.cursors.get(&(claim.shard, claim.epoch)).copied().unwrap_or(0),
                 _ => 0,
             };
-            let page = if is_owner { self.tables.inbox.page(*claim, after, max) } else { None };
+            let page = if is_owner { self.tables.inbox.page(*claim, after, max, but) } else { None };
             if let Some(last) = page.as_ref().and_then(|page| page.entries.last()) {
                 self.cursors.insert((claim.shard, claim.epoch), last.id);
             }

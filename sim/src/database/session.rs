@@ -271,12 +271,12 @@ impl Session for SimSession {
         Ok(has_ended)
     }
 
-    fn inbox(&mut self, owned: &[Claim], max: usize) -> Result<Vec<InboxPage>, Failure> {
+    fn inbox(&mut self, owned: &[Claim], max: usize, but: &[i64]) -> Result<Vec<InboxPage>, Failure> {
         self.request()?;
         let pages = {
             let mut state = self.database.lock();
             state.settle();
-            state.read_inbox(owned, max)
+            state.read_inbox(owned, max, but)
         };
         self.travel()?;
         Ok(pages)

@@ -16,7 +16,8 @@ const BYTES_MAX: i64 = 1 << 20;
 /// Each shard has a limit of its own, and its rows come from the index by shard and id. With `shard = ANY (...) ORDER BY id`, one shard with
 /// many rows would take the place of all others, and all rows of all shards would be sorted.
 ///
-/// The length of a payload is known without reading it. One that is too long is not read at all.
+/// The length of a payload is known without reading it. One that is too long is not read at all. The ids after `NOT IN` come as rows, because
+/// PostgreSQL hashes these; a parameter after `<> ALL` would be compared one by one.
 const READ: &str = "\
 SELECT v.shard, v.epoch, r.id, r.op, r.queue, r.key, r.due_at, r.payload, r.bytes, r.content_type, r.put_at
 FROM unnest($1::int4[], $2::int8[]) v(shard, epoch) JOIN tickwheel.shard s ON s.shard = v.shard AND s.epoch = v.epoch
@@ -24,7 +25,7 @@ CROSS JOIN LATERAL (
     SELECT o.*, sum(o.bytes) OVER (ORDER BY o.id) - o.bytes AS before FROM (
         SELECT i.id, i.op, i.queue, i.key, i.due_at, CASE WHEN octet_length(i.payload) <= $4 THEN i.payload END AS payload,
             coalesce(octet_length(i.payload), 0)::int8 AS bytes, i.content_type, i.put_at
-        FROM tickwheel.inbox i WHERE i.shard = v.shard ORDER BY i.id LIMIT $3
+        FROM tickwheel.inbox i WHERE i.shard = v.shard AND i.id NOT IN (SELECT unnest($6::int8[])) ORDER BY i.id LIMIT $3
     ) o
 ) r
 WHERE r.before < $5";
@@ -47,7 +48,12 @@ ON CONFLICT (id) DO UPDATE SET
     payload = excluded.payload, content_type = excluded.content_type, put_at = excluded.put_at, reason = excluded.reason,
     refused_at = excluded.refused_at";
 
-pub(super) fn read(link: &mut Link, claims: &[Claim], rows_max: usize) -> Result<Vec<InboxPage>, Failure> {
+pub(super) fn read(
+    link: &mut Link,
+    claims: &[Claim],
+    rows_max: usize,
+    but: &[i64],
+) -> Result<Vec<InboxPage>, Failure> {
     let mut pipeline = Pipeline::new();
     pipeline.kept(
         READ,
@@ -57,6 +63,7 @@ pub(super) fn read(link: &mut Link, claims: &[Claim], rows_max: usize) -> Result
             Param::Int8(i64::try_from(rows_max).unwrap_or(i64::MAX)),
             Param::Int4(PAYLOAD_BYTES_MAX.cast_signed()),
             Param::Int8(BYTES_MAX),
+            Param::Int8s(but.into()),
         ],
     );
     let results = link.run(&pipeline, Some(READ_LIMIT))?;

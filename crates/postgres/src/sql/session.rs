@@ -60,8 +60,8 @@ impl Session for PostgresSession {
         read::read(&mut self.link, shard, read)
     }
 
-    fn inbox(&mut self, claims: &[Claim], rows_max: usize) -> Result<Vec<InboxPage>, Failure> {
-        inbox::read(&mut self.link, claims, rows_max)
+    fn inbox(&mut self, claims: &[Claim], rows_max: usize, but: &[i64]) -> Result<Vec<InboxPage>, Failure> {
+        inbox::read(&mut self.link, claims, rows_max, but)
     }
 
     fn refuse(&mut self, refusals: &[Refusal]) -> Result<(), Failure> {
