@@ -39,7 +39,7 @@ pub const SELDOM_FOUND: [&str; 2] = ["no-fence", "end-without-beat"];
 const LOST: &[&str] = &["P1", "P4", "P5", "P6", "inbox"];
 
 /// The bugs of the statements.
-pub const STATEMENTS: [Bug; 9] = [
+pub const STATEMENTS: [Bug; 10] = [
     statement("no-fence", Wrong::NoFence, &["log"]),
     statement("no-number-before", Wrong::NoNumberBefore, &["log"]),
     // A commit that is lost was acknowledged: a put, a cancel, an ack, or a lease, as with a reply before the sync.
@@ -47,6 +47,7 @@ pub const STATEMENTS: [Bug; 9] = [
     statement("unknown-is-done", Wrong::UnknownIsDone, LOST),
     statement("rollback-is-done", Wrong::RollbackIsDone, LOST),
     statement("end-without-beat", Wrong::EndWithoutBeat, &["validity"]),
+    statement("take-beside-others", Wrong::TakeBesideOthers, &["log"]),
     statement("small-step", Wrong::SmallStep, &["P6"]),
     statement("inbox-by-cursor", Wrong::InboxByCursor, &["inbox"]),
     statement("row-deleted-as-read", Wrong::RowDeletedAsRead, &["P1", "inbox"]),

@@ -282,7 +282,8 @@ impl SimDatabase {
         state.tables.shards[&shard].tasks.values().map(|row| (row.record.clone(), row.body.clone())).collect()
     }
 
-    /// Returns the first batch that followed a missing one, or that was committed under the epoch of a former owner.
+    /// Returns the first batch that followed a missing one, or that was committed under the epoch of a former owner, or the first taking of a shard
+    /// beside an owner of other shards.
     #[must_use]
     pub fn disorder(&self) -> Option<String> {
         self.lock().disorder.clone()
@@ -418,6 +419,7 @@ impl State {
             }
             self.tables.nodes.extend(open.nodes);
             self.tables.shards.extend(open.shards);
+            self.disorder = self.disorder.take().or(self.tables.shared(&open.text));
             open.inbox.into_iter().for_each(|change| self.tables.inbox.apply(change));
             self.met.commits += 1;
             self.journal.push(Entry { at_ns, timeline: self.timeline, text: open.text });
@@ -453,6 +455,7 @@ impl State {
                 Lock::Shard(shard) => {
                     shards.extend(after.shards.get(shard).map(|rows| (*shard, Arc::clone(rows))));
                 }
+                Lock::Takings => {}
             }
         }
         let no = self.next();

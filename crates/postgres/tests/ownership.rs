@@ -47,6 +47,38 @@ fn two(database: &Database<'_>) -> (Process, Process) {
     (first, second)
 }
 
+/// The processes begin to ask at the same time. If each got some of the shards, neither would ever be ready.
+#[test]
+fn processes_that_start_together_do_not_share_the_shards() {
+    let Some(server) = kit::shared() else { return };
+    let database = server.database();
+    let open = |name: &'static str| {
+        let mut options = options(&database.url(), name);
+        options.plan.shards = Some(16);
+        let stores = options.connect().expect("the database takes the process");
+        Queue::options().open_shards(stores).expect("the queue opens")
+    };
+    // The first one makes the tables, so that the others begin at the same time.
+    open("maker").close();
+    for round in 0..5 {
+        let queues: Vec<Queue> = std::thread::scope(|scope| {
+            let starts = ["one", "two", "three"].map(|name| scope.spawn(move || open(name)));
+            starts.into_iter().map(|start| start.join().expect("it opens")).collect()
+        });
+        until("one of them is ready", || queues.iter().any(|queue| queue.health().ready));
+        let owners =
+            database.psql("SELECT count(DISTINCT owner) FROM tickwheel.shard WHERE owner IS NOT NULL");
+        assert_eq!(owners, "1", "round {round}");
+        let (owner, others): (Vec<Queue>, Vec<Queue>) =
+            queues.into_iter().partition(|queue| queue.health().ready);
+        assert_eq!(owner.len(), 1, "round {round}");
+        // Both others wait for the same shards.
+        owner[0].close();
+        until("another one is ready", || others.iter().any(|queue| queue.health().ready));
+        others.iter().for_each(Queue::close);
+    }
+}
+
 #[test]
 fn the_second_process_names_the_first_and_takes_over_when_it_closes() {
     let Some(server) = kit::shared() else { return };

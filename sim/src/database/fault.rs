@@ -75,6 +75,8 @@ pub enum Wrong {
     RollbackIsDone,
     /// An incarnation is ended although it beat since.
     EndWithoutBeat,
+    /// A taking of a shard does not ask who has the other shards.
+    TakeBesideOthers,
     /// The epoch grows by 1, and no number is raised, after the database may have lost batches.
     SmallStep,
     /// A read of the inbox begins behind the last row that the owner has read.

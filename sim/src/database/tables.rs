@@ -104,6 +104,8 @@ pub(super) enum Done {
 pub(super) enum Lock {
     Node(String),
     Shard(u32),
+    /// The lock of the takings.
+    Takings,
 }
 
 impl Write {
@@ -116,7 +118,7 @@ impl Write {
             }
             Self::Commit(batches) => batches.iter().map(|batch| Lock::Shard(batch.claim.shard)).collect(),
             Self::Resolve(Doubt { claim, .. }) | Self::Release(claim) => vec![Lock::Shard(claim.shard)],
-            Self::Take(take) => vec![Lock::Shard(take.shard)],
+            Self::Take(take) => vec![Lock::Shard(take.shard), Lock::Takings],
             Self::Fold(fold) => vec![Lock::Shard(fold.claim.shard)],
             Self::Refuse(refusals) => {
                 let shards: BTreeSet<u32> = refusals.iter().map(|refusal| refusal.claim.shard).collect();
@@ -199,13 +201,23 @@ impl Tables {
         self.shards.get_mut(&number).map(Arc::make_mut).ok_or_else(|| format!("there is no shard {number}"))
     }
 
+    /// Says which incarnations have shards, if there are several.
+    pub(super) fn shared(&self, after: &str) -> Option<String> {
+        let is_alive = |owner: &&String| self.nodes.get(*owner).is_some_and(|node| !node.ended);
+        let owners: BTreeSet<&String> =
+            self.shards.values().filter_map(|rows| rows.owner.as_ref()).filter(is_alive).collect();
+        (owners.len() > 1).then(|| format!("{owners:?} share the shards, after {after}"))
+    }
+
     fn take(&mut self, take: &Take, timeline: i64, wrong: Wrong) -> Result<Taken, String> {
-        let owner = self.shards.get(&take.shard).and_then(|rows| rows.owner.clone());
-        if let Some(owner) = owner.filter(|owner| *owner != take.incarnation)
-            && let Some(NodeRow { entry, ended: false, .. }) = self.nodes.get(&owner)
-        {
-            let NodeEntry { name, address, .. } = entry.clone();
-            return Ok(Taken::Held(Holder { incarnation: owner, name, address }));
+        // One process has all shards.
+        let of_shard = self.shards.get(&take.shard);
+        let of_all = self.shards.values().filter(|_| wrong != Wrong::TakeBesideOthers);
+        let owners = of_shard.into_iter().chain(of_all).filter_map(|rows| rows.owner.as_ref());
+        let others = owners.filter(|owner| **owner != take.incarnation);
+        let holder = others.filter_map(|owner| self.nodes.get(owner)).find(|node| !node.ended);
+        if let Some(NodeRow { entry: NodeEntry { incarnation, name, address, .. }, .. }) = holder.cloned() {
+            return Ok(Taken::Held(Holder { incarnation, name, address }));
         }
         let rows = self.shard(take.shard)?;
         let timelines = if wrong == Wrong::SmallStep { 0 } else { timeline - rows.timeline };

@@ -12,15 +12,25 @@ const READ_LIMIT: Duration = Duration::from_secs(30);
 /// The epoch rises by this much for each timeline that began since: the epochs in between may have been given out and lost.
 const STEP_AFTER_LOSS: i64 = 1_024;
 
+/// The number of the lock that keeps two processes from taking shards at the same time: the letters `tickwhet`.
+const TAKE_LOCK: i64 = 0x7469_636b_7768_6574;
+
+/// One process has all shards. Without this rule, two processes that begin to ask at the same time could share the shards for good, and neither
+/// would ever be ready.
 const HOLDER: &str = "\
 SELECT s.epoch, s.timeline, s.secret, n.node, n.name, n.address
-FROM tickwheel.shard s LEFT JOIN tickwheel.node n ON n.node = s.owner AND NOT n.ended AND n.node <> $2
+FROM tickwheel.shard s LEFT JOIN LATERAL (
+    SELECT n.node, n.name, n.address FROM tickwheel.shard o JOIN tickwheel.node n ON n.node = o.owner
+    WHERE NOT n.ended AND n.node <> $2 ORDER BY o.shard <> s.shard, o.shard LIMIT 1
+) n ON true
 WHERE s.shard = $1";
 
 const TAKE: &str = "\
 UPDATE tickwheel.shard SET owner = $2, epoch = epoch + $4, timeline = $5
 WHERE shard = $1 AND epoch = $3
-    AND NOT EXISTS (SELECT FROM tickwheel.node n WHERE n.node = owner AND NOT n.ended AND n.node <> $2)
+    AND NOT EXISTS (
+        SELECT FROM tickwheel.shard o JOIN tickwheel.node n ON n.node = o.owner WHERE NOT n.ended AND n.node <> $2
+    )
     AND EXISTS (SELECT FROM tickwheel.node n WHERE n.node = $2 AND NOT n.ended)
 RETURNING epoch";
 
@@ -113,6 +123,8 @@ pub(super) fn take(link: &mut Link, take: &Take) -> Result<Taken, Failure> {
 
     let mut pipeline = Pipeline::new();
     pipeline.text(BEGIN);
+    // The next statement sees what the process before has taken.
+    pipeline.kept("SELECT pg_advisory_xact_lock($1)", vec![Param::Int8(TAKE_LOCK)]);
     let claim = vec![shard.clone(), me.clone(), Param::Int8(epoch), Param::Int8(step), Param::Int8(timeline)];
     pipeline.kept(TAKE, claim);
     for sql in [NEWEST_FOLD, BATCHES, RULES, LEASED] {
@@ -123,14 +135,15 @@ pub(super) fn take(link: &mut Link, take: &Take) -> Result<Taken, Failure> {
         vec![shard, me, Param::Int8(take.wall), Param::Int8(timelines_passed), Param::Int8(epoch + step)],
     );
     let results = link.commit(&mut pipeline)?;
-    let Some(taken) = results[1].rows.first() else {
+    let results = &results[2..];
+    let Some(taken) = results[0].rows.first() else {
         // Another process was faster. The next try learns its name.
         return Err(Failure::Refused {
-            why: "another process took the shard at the same time".to_owned(),
+            why: "another process took shards at the same time".to_owned(),
             again: true,
         });
     };
-    let snapshot = snapshot(taken.get(0)?, secret, timelines_passed, &results)?;
+    let snapshot = snapshot(taken.get(0)?, secret, timelines_passed, results)?;
     Ok(Taken::Taken(Box::new(snapshot)))
 }
 
@@ -148,20 +161,20 @@ fn snapshot(
     timelines_passed: i64,
     results: &[StepResult],
 ) -> Result<Snapshot, Failure> {
-    let fold = match results[2].rows.first() {
+    let fold = match results[1].rows.first() {
         Some(row) => Some(batch_row(row, false)?),
         None => None,
     };
     let mut batches: Vec<BatchRow> =
-        results[3].rows.iter().map(|row| batch_row(row, true)).collect::<Result<_, _>>()?;
-    let mut rules = Vec::with_capacity(results[4].rows.len());
-    for row in &results[4].rows {
+        results[2].rows.iter().map(|row| batch_row(row, true)).collect::<Result<_, _>>()?;
+    let mut rules = Vec::with_capacity(results[3].rows.len());
+    for row in &results[3].rows {
         rules.push(row.get::<&[u8]>(0)?.to_vec());
     }
-    let leased = row(results, 5, 0)?.get(0)?;
+    let leased = row(results, 4, 0)?.get(0)?;
     let last = batches.last().or(fold.as_ref());
     let (seq, wall) = last.map_or((0, 0), |last| (last.seq, last.wall));
-    let no = row(results, 6, 0)?.get(0)?;
+    let no = row(results, 5, 0)?.get(0)?;
     // The row of the taking has the wall clock of this owner, which is no news to it.
     batches.push(BatchRow {
         no,
