@@ -143,6 +143,12 @@ pub enum Reply {
         /// The cause, as a part of a sentence, with the name of the file.
         why: String,
     },
+    /// Reply to `ScanFilter` or `Count`: the store cannot answer for the time being, for example because the question takes its database too long.
+    /// Only the call of this read is refused, and it can be made again.
+    Unanswered {
+        /// The cause, as a part of a sentence.
+        why: String,
+    },
     /// The reply to `GetMany`: one result for each question, in the same order.
     Found(Vec<Found>),
     /// The reply to `ScanDue` and `ScanFilter`.

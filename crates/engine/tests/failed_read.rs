@@ -84,6 +84,21 @@ fn who_waits_for_a_read_that_fails_is_told() {
     assert!(engine.is_idle(), "a stop could not end");
 }
 
+/// A database that needs too long for a list is no reason to refuse changes.
+#[test]
+fn a_list_that_is_not_answered_refuses_its_call_only() {
+    let mut engine = engine();
+    let queue = QueueName::new("q").expect("a name");
+    call(&mut engine, 1, Command::List(List::new(&queue)));
+    let asked = requests(&mut engine);
+    let [(id, Request::ScanFilter { .. })] = &asked[..] else { panic!("one scan: {asked:?}") };
+    let answers = reply(&mut engine, *id, Reply::Unanswered { why: "it takes too long".to_owned() });
+    let [(CallId(1), Answer::List(Err(why)))] = &answers[..] else { panic!("{answers:?}") };
+    assert_eq!(why.to_string(), "it takes too long; the call had no effect, and it can be made again");
+    assert!(engine.failure().is_none());
+    assert!(engine.is_idle());
+}
+
 /// A read fails beside a commit in flight: the commit is answered first, as the store answers it.
 #[test]
 fn a_read_that_fails_beside_a_commit_does_not_take_its_answer() {

@@ -87,6 +87,7 @@ impl<D: Database> Beats<D> {
             // The database failed over, and may have lost the takings of this process. So each shard is taken anew. Also a beat that stood
             // still on one timeline, and stands still on another, was perhaps lost in between.
             self.others.clear();
+            self.node.clock().begin(wall_ns, arrived_ns);
             let _unanswered = session.leave(&incarnation);
             self.node.pulse().end();
             self.node.wake_all();

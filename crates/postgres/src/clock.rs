@@ -29,6 +29,11 @@ impl DatabaseClock {
         }
     }
 
+    /// Begins anew with an answer of another machine, whose clock may be behind.
+    pub fn begin(&mut self, wall_ns: i128, arrived_ns: u64) {
+        self.best = Some((wall_ns, arrived_ns));
+    }
+
     /// Returns the bound at an instant of the boot-time clock (ns since the Unix epoch); `None`: there was no answer yet.
     #[must_use]
     pub fn wall_ns(&self, now_ns: u64) -> Option<i128> {
@@ -60,6 +65,14 @@ mod tests {
         assert_eq!(clock.wall_ns(15 * SECOND), Some(at(1_010) - 2_000_000));
         clock.note(at(1_010) - 1_000_000, 15 * SECOND);
         assert_eq!(clock.wall_ns(15 * SECOND), Some(at(1_010) - 1_000_000));
+    }
+
+    #[test]
+    fn the_clock_of_another_machine_counts_although_it_is_a_little_behind() {
+        let mut clock = DatabaseClock::default();
+        clock.note(at(1_000), 5 * SECOND);
+        clock.begin(at(1_001) - 400_000_000, 6 * SECOND);
+        assert_eq!(clock.wall_ns(6 * SECOND), Some(at(1_001) - 400_000_000));
     }
 
     #[test]

@@ -393,6 +393,14 @@ pub enum Read {
     History,
 }
 
+impl Read {
+    /// Whether the engine can go on without an answer: only one call waits for it.
+    #[must_use]
+    pub fn can_fail(&self) -> bool {
+        matches!(self, Self::ScanFilter { .. } | Self::Count(_))
+    }
+}
+
 /// The answer to a [`Read`], and the state of the shard in the same snapshot.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Seen {

@@ -36,7 +36,7 @@ pub use open::{OpenShard, PostgresOptions};
 pub use polls::Polls;
 pub use pulse::Pulse;
 pub use reader::Reader;
-pub use run::Threads;
+pub use run::{POSTGRES_THREADS, Threads};
 pub use sql::{
     Cluster, ClusterClock, Found, Plan, Postgres, PostgresSession, SHARDS_DEFAULT, SetupError, statements,
     with_database, without_password,

@@ -1,6 +1,6 @@
 //! [`Node`]: this process among those that share the database.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tickwheel_engine::Validity;
@@ -47,6 +47,9 @@ pub struct ReadJob {
     /// The question.
     pub read: Read,
 }
+
+/// At most this many reasons are told together.
+const TROUBLES_MAX: usize = 3;
 
 /// News for the store of one shard.
 #[derive(Debug)]
@@ -228,7 +231,10 @@ impl Node {
     /// Returns why the process does not get on, as a part of a sentence; `None`: everything is in order.
     #[must_use]
     pub fn trouble(&self) -> Option<String> {
-        lock(&self.state).troubles.values().next().cloned()
+        // Several threads mostly have the same reason.
+        let reasons: BTreeSet<String> = lock(&self.state).troubles.values().cloned().collect();
+        let reasons: Vec<String> = reasons.into_iter().take(TROUBLES_MAX).collect();
+        (!reasons.is_empty()).then(|| reasons.join("; "))
     }
 
     /// Returns that the database is silent, as a part of a sentence; `None`: it has answered a beat in time.

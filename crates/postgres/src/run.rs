@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::beats::Beats;
 use crate::database::{Database, NodeEntry};
@@ -14,11 +14,15 @@ use crate::reader::Reader;
 
 /// The time before a reader tries again to make a session.
 const READ_AGAIN: Duration = Duration::from_millis(100);
+/// A list or a forecast that the database has not answered by then is refused, because the other questions wait behind it.
+const LIST_LIMIT: Duration = Duration::from_secs(5);
 /// A stop waits this long for the lanes and the readers, and as long for the last beat. A thread that waits for a database that does not
 /// answer is left alone; it ends once the database answers, or the connection breaks.
 const STOP_LIMIT: Duration = Duration::from_secs(6);
-/// The name of a thread has at most 15 bytes on Linux.
-const NAME_PREFIX: &str = "tw-pg-";
+/// The names of the threads of a store on PostgreSQL begin with this text. A panic on such a thread ends its work: shards of the thread answer
+/// nothing any more, or rows of the inbox are not read. A server should then end its whole process.
+// The name of a thread has at most 15 bytes on Linux.
+pub const POSTGRES_THREADS: &str = "tw-pg-";
 
 /// The running threads of a node. Dropping the value ends them, and waits for them for a limited time.
 #[derive(Debug)]
@@ -110,7 +114,7 @@ impl Default for Group {
 impl Group {
     fn spawn(&self, name: String, run: impl FnOnce() + Send + 'static) -> Result<(), String> {
         let alive = self.alive.clone();
-        let thread = std::thread::Builder::new().name(format!("{NAME_PREFIX}{name}"));
+        let thread = std::thread::Builder::new().name(format!("{POSTGRES_THREADS}{name}"));
         let spawned = thread.spawn(move || {
             run();
             drop(alive);
@@ -159,12 +163,15 @@ fn run_lane<D: Database>(index: usize, database: Arc<D>, node: &Node) {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "a reader waits for a database in real time")]
 fn run_reader<D: Database>(database: Arc<D>, node: &Arc<Node>, index: usize) {
     let mut reader = Reader::new(database, Arc::clone(node), index);
     while let Some(job) = node.reads(index).wait_one() {
+        let begun = Instant::now();
         let mut unanswered = reader.answer(job);
         while let Some((job, why)) = unanswered {
-            if node.reads(index).is_closed() {
+            let has_waited = job.read.can_fail() && begun.elapsed() >= LIST_LIMIT;
+            if node.reads(index).is_closed() || has_waited {
                 reader.refuse(&job, why);
                 break;
             }

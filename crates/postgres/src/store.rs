@@ -384,6 +384,10 @@ impl PostgresStore {
 
     fn failed(&mut self, asked: Option<Asked>, why: String) {
         match asked {
+            // The engine can go on without the answer to a list or a forecast.
+            Some(Asked { request, read }) if read.can_fail() => {
+                self.reply(request, Reply::Unanswered { why })
+            }
             Some(asked) => self.read_failed(asked.request, why),
             None => {
                 // Without the history, no look-up can say that a task has not been there.

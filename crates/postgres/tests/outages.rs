@@ -139,7 +139,8 @@ fn a_database_that_stands_still_holds_the_calls_and_they_go_on() {
     until("no answer is given any more", || !queue.health().ready);
     let begun = Instant::now();
     let refused = queue.get(Get::new(&name(), key("before"))).wait();
-    assert!(matches!(refused, Err(GetError::Unavailable(Unavailable::Unowned))), "{refused:?}");
+    let Err(GetError::Unavailable(Unavailable::Late { why })) = refused else { panic!("{refused:?}") };
+    assert!(why.contains("the database does not answer"), "{why}");
     until("some seconds pass", || begun.elapsed() > Duration::from_secs(3));
     server.signal_all(Signal::CONT);
     waiting.wait().expect("nothing is lost");
@@ -228,6 +229,28 @@ fn changes_are_refused_while_a_commit_is_late() {
     until("changes are taken again", || later().is_ok());
     let keys = texts(&queue);
     assert!(["before", "with-it", "later"].iter().all(|key| keys.contains(*key)), "{keys:?}");
+    queue.close();
+}
+
+/// The database refuses commits in a way that no later try mends by itself, until an administrator removes the cause.
+#[test]
+fn a_refusal_of_the_database_that_ends_needs_no_restart() {
+    let Some(server) = kit::shared() else { return };
+    let database = server.database();
+    let queue = node(&database.url(), "first");
+    queue.put(put("before", Duration::ZERO)).wait().expect("stored");
+    database.psql(
+        "CREATE FUNCTION public.no() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'not this one'; END $$;
+         CREATE TRIGGER no BEFORE INSERT ON tickwheel.task FOR EACH ROW EXECUTE FUNCTION public.no()",
+    );
+    let refused = queue.put(put("refused", Duration::ZERO)).wait();
+    assert!(refused.as_ref().is_err_and(|why| why.to_string().contains("not this one")), "{refused:?}");
+    until("reads are served meanwhile", || {
+        !matches!(queue.get(Get::new(&name(), key("before"))).wait(), Err(GetError::Unavailable(_)))
+    });
+    database.psql("DROP TRIGGER no ON tickwheel.task");
+    until("puts are taken again", || queue.put(put("after", Duration::ZERO)).wait().is_ok());
+    assert_eq!(texts(&queue), ["after", "before"].map(str::to_owned).into());
     queue.close();
 }
 

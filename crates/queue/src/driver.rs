@@ -20,8 +20,8 @@ use crate::watch::Watch;
 const ACQUIRE_AGAIN: Duration = Duration::from_millis(500);
 /// The time between two turns of a shard that takes no inputs: it is not owned, or is being acquired, loaded or released.
 const TURN_WITHOUT_INPUTS: Duration = Duration::from_millis(100);
-/// A stop waits this long for a store that does not get on, such as a database that does not answer. What was not answered by then is
-/// unknown to its callers.
+/// A stop waits this long for a store that does not get on, such as a database that does not answer, or does not hand the shard over. Calls that
+/// were not answered by then have an unknown outcome.
 const STOP_WITHOUT_STORE: Duration = Duration::from_secs(5);
 
 /// Drives one shard. The thread of the shard hands messages over with [`receive`](Self::receive), and calls [`turn`](Self::turn) after them,
@@ -42,8 +42,10 @@ pub(crate) struct Driver<S> {
     answers: Vec<(CallId, Answer)>,
     /// The number of users of each queue. A new engine gets these numbers, because the store does not keep them.
     uses: BTreeMap<QueueName, u64>,
-    /// When the driver last asked for a shard that was lost; `None` again once the shard serves.
-    unowned_since: Option<Instant>,
+    /// Whether the shard does not serve yet, or was lost and does not serve again.
+    is_lost: bool,
+    /// When the driver last asked for a shard that was lost.
+    asked: Option<Instant>,
     inbox: InboxCalls,
     watch: Watch,
     patience: Patience,
@@ -83,6 +85,7 @@ impl<S: QueueStore> Driver<S> {
         watch: Watch,
     ) -> Self {
         let patience = Patience::new(&shard);
+        let is_serving = shard.is_serving();
         Self {
             shard,
             time,
@@ -94,7 +97,8 @@ impl<S: QueueStore> Driver<S> {
             inputs: Vec::new(),
             answers: Vec::new(),
             uses: BTreeMap::new(),
-            unowned_since: None,
+            is_lost: !is_serving,
+            asked: None,
             inbox,
             watch,
             patience,
@@ -233,7 +237,9 @@ impl<S: QueueStore> Driver<S> {
 
     /// Gives a stop up if the store does not get on: another owner may take the shard, and no answer can leave.
     fn look_after_stop(&mut self) {
-        let is_stuck = self.stopping && (self.shard.is_in_doubt() || self.shard.waits_for().is_some());
+        let is_on_the_way = !self.shard.is_serving() && self.shard.store().can_stall();
+        let waits = self.shard.is_in_doubt() || self.shard.waits_for().is_some() || is_on_the_way;
+        let is_stuck = self.stopping && waits;
         if !is_stuck {
             self.stuck_since = None;
             return;
@@ -251,18 +257,21 @@ impl<S: QueueStore> Driver<S> {
     /// If the shard was lost: ends all calls, and asks for the shard again. Once the shard serves again: tells the new engine of a stop,
     /// and of the users of the queues.
     fn look_after_ownership(&mut self) {
+        if !self.stopping {
+            self.shard.drop_failed();
+        }
         if self.is_over() {
             self.forget_calls();
         } else if self.shard.is_to_be_acquired() {
             let now = Instant::now();
-            if self.unowned_since.is_none_or(|since| now >= since + ACQUIRE_AGAIN) {
+            if self.asked.is_none_or(|asked| now >= asked + ACQUIRE_AGAIN) {
                 self.forget_calls();
-                self.unowned_since = Some(now);
+                (self.is_lost, self.asked) = (true, Some(now));
                 let time = self.lock_time().now();
                 self.shard.acquire(time);
             }
-        } else if self.unowned_since.is_some() && self.shard.is_serving() {
-            self.unowned_since = None;
+        } else if self.is_lost && self.shard.is_serving() {
+            self.is_lost = false;
             self.inputs.extend(self.stopping.then_some(Input::Stop));
             for (queue, count) in &self.uses {
                 let begins = (0..*count).map(|_| Input::Use { queue: queue.clone() });
@@ -311,7 +320,9 @@ impl<S: QueueStore> Driver<S> {
         match message {
             // No answer is sent while the ownership is in doubt, and the doubt can last without limit. So the call is refused now.
             Message::Call { command, reply, .. } if self.shard.is_in_doubt() => {
-                self.refuse(&command, reply, Unavailable::Unowned);
+                let why =
+                    self.shard.waits_for().map_or(Unavailable::Unowned, |why| Unavailable::Late { why });
+                self.refuse(&command, reply, why);
             }
             Message::Call { call, command, wait, reply } => {
                 let since = self.patience.now();

@@ -198,6 +198,9 @@ struct Group<S> {
     inbox: Receiver<Post>,
 }
 
+/// An opening waits this long for shards in a database that does not get on.
+const SHARED_LOAD_MAX: Duration = Duration::from_secs(10);
+
 impl<S: QueueStore + Send + 'static> Group<S> {
     fn new() -> Self {
         let (thread, inbox) = channel();
@@ -212,8 +215,10 @@ impl<S: QueueStore + Send + 'static> Group<S> {
     }
 
     /// Runs the shards until the first scan of each for near tasks has ended. No caller can ask before, so the task that was due first is
-    /// delivered first. Does not wait for a shard that another process has, if the data `is_shared`.
+    /// delivered first. If the data `is_shared`, does not wait for a shard that another process has, and not for long for a database: the health
+    /// of the queue says why the shard does not serve.
     fn load(&mut self, time: &mut Time, is_shared: bool) -> Result<(), OpenError> {
+        let begun = Instant::now();
         loop {
             let mut is_loaded = true;
             for (shard, shared) in &mut self.shards {
@@ -221,7 +226,7 @@ impl<S: QueueStore + Send + 'static> Group<S> {
                 is_loaded &= has_loaded.map_err(|error| of_shard(shard.id(), error))?;
                 shared.update(shard, time.clock_status());
             }
-            if is_loaded {
+            if is_loaded || is_shared && begun.elapsed() >= SHARED_LOAD_MAX {
                 return Ok(());
             }
             // A store sends a message when it has something new. The wait ends after one second in any case.

@@ -547,12 +547,14 @@ fn end_at_once() -> Infallible {
     std::process::exit(1)
 }
 
-/// Ends the process when the engine panics. After a panic the state of the engine is unknown, so the engine must not answer another call.
-/// The next start reads the durable state.
+/// Ends the process when the engine or its store panics. After a panic the state of the engine is unknown, so the engine must not answer another
+/// call. The next start reads the durable state.
 pub(crate) fn end_with_the_engine() {
     std::panic::set_hook(Box::new(move |panic| {
         let thread = std::thread::current();
-        let is_engine = thread.name() == Some(tickwheel_queue::SHARD_THREAD);
+        let is_engine = thread.name().is_some_and(|name| {
+            name == tickwheel_queue::SHARD_THREAD || name.starts_with(tickwheel_postgres::POSTGRES_THREADS)
+        });
         log::report_panic(panic, is_engine || thread.name() == Some("main"));
         if is_engine {
             std::process::abort();

@@ -10,7 +10,9 @@ pub enum Unavailable {
     Closed,
     /// This process does not own the shard now, or cannot be sure that it does. The call had no effect, and the caller can make the call
     /// again.
-    #[error("another process owns the queue now; the call had no effect, and it can be made again")]
+    #[error(
+        "this process does not have the shard of the queue now; the call had no effect, and it can be made again"
+    )]
     Unowned,
     /// The store has not confirmed a commit for long, although it has not failed: its database does not answer. The call had no effect, and
     /// the caller can make the call again.

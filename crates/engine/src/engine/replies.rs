@@ -27,6 +27,7 @@ impl Engine {
             }
             Reply::Done { room } => self.committed(now, request, room, out),
             Reply::Failed { why } => self.request_failed(now, request, &why),
+            Reply::Unanswered { why } => self.unanswered(now, request, &why),
             Reply::Acquired(_) | Reply::AcquiredPage(_) | Reply::Held | Reply::Fenced | Reply::Released => {
                 unreachable!("the driver takes, loses and releases the shard, not the engine: {reply:?}")
             }
@@ -63,6 +64,19 @@ impl Engine {
             self.residence.scan_failed();
         }
         self.end_read(now, request);
+    }
+
+    /// Handles a read of a list or a forecast that the store cannot answer now: only its call is refused.
+    fn unanswered(&mut self, now: Now, request: RequestId, why: &str) {
+        let late = || Unavailable::Late { why: why.into() };
+        if let Some((call, list)) = self.reads.take_list(request) {
+            self.ledger.answer(call, list.answer(Err(late())));
+            self.end_read(now, request);
+        } else if let Some(call) = self.reads.take_forecast(request) {
+            self.ledger.answer(call, Answer::Forecast(Err(late())));
+        } else {
+            self.request_failed(now, request, why);
+        }
     }
 
     /// Ends a read: all of its results are used, or the store has failed. Evicts the pinned entries whose reads are all over, if nothing

@@ -18,7 +18,7 @@ const CHECK_LIMIT: Duration = Duration::from_secs(10);
 const OLDEST_VERSION: i32 = 140_000;
 
 /// The settings of every session. They come with the connection, so settings of the role or of the database do not replace them.
-const SETTINGS: [(&str, &str); 16] = [
+const SETTINGS: [(&str, &str); 19] = [
     // An answer to a commit means that the commit is durable, whatever the role says.
     ("synchronous_commit", "on"),
     ("default_transaction_isolation", "read committed"),
@@ -32,6 +32,10 @@ const SETTINGS: [(&str, &str); 16] = [
     ("idle_session_timeout", "0"),
     // A path that names another schema before this one would replace functions of the statements.
     ("search_path", "pg_catalog"),
+    // A session whose machine vanished ends, although it waits for the next message of a flight. Until then it holds the lock of a shard.
+    ("tcp_keepalives_idle", "5"),
+    ("tcp_keepalives_interval", "2"),
+    ("tcp_keepalives_count", "3"),
     ("tcp_user_timeout", "5s"),
     ("client_connection_check_interval", "1s"),
     // The statements look up few rows by an index. If the statistics are of a time when the table was small, the planner would read the

@@ -68,8 +68,28 @@ impl Link {
     /// [`Failure`]. A `COMMIT` that was answered with another tag, or with a warning, has an unknown outcome: an administrator who cancels the
     /// wait for a standby makes the database report success with a warning.
     pub(crate) fn commit(&mut self, pipeline: &mut Pipeline<'_>) -> Result<Vec<StepResult>, Failure> {
+        self.commit_until(pipeline, None)
+    }
+
+    /// Like [`commit`](Self::commit), for at most this time. Then the outcome is unknown.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    pub(crate) fn commit_within(
+        &mut self,
+        pipeline: &mut Pipeline<'_>,
+        limit: Duration,
+    ) -> Result<Vec<StepResult>, Failure> {
+        self.commit_until(pipeline, Some(limit))
+    }
+
+    fn commit_until(
+        &mut self,
+        pipeline: &mut Pipeline<'_>,
+        limit: Option<Duration>,
+    ) -> Result<Vec<StepResult>, Failure> {
         pipeline.text("COMMIT");
-        let mut results = self.run(pipeline, None)?;
+        let mut results = self.run(pipeline, limit)?;
         let Some(commit) = results.pop() else { return Err(gone("the commit was not answered".to_owned())) };
         if commit.tag == "ROLLBACK" {
             return Err(Failure::Refused { why: "commit: the database rolled back".to_owned(), again: true });

@@ -8,6 +8,8 @@ use crate::wire::{Param, Pipeline};
 
 /// A beat whose answer takes longer than this is of no use.
 const BEAT_LIMIT: Duration = Duration::from_millis(1_500);
+/// A taking of the shards waits for a standby as long as it takes, and nothing is taken before the entry is there.
+const JOIN_LIMIT: Duration = Duration::from_secs(10);
 const END_LIMIT: Duration = Duration::from_secs(2);
 /// The newest kind of record that this program reads.
 const READS: i32 = 1;
@@ -57,7 +59,13 @@ pub(super) fn join(link: &mut Link, node: &NodeEntry) -> Result<(), Failure> {
     pipeline.kept(FORGET, Vec::new());
     let texts = [incarnation, name, address, version].map(|text| Param::Text(text.as_str().into()));
     pipeline.kept(JOIN, texts.into_iter().chain([Param::Int4(READS)]).collect());
-    link.commit(&mut pipeline).map(drop)
+    // The next try has another name, so an unknown outcome does no harm.
+    link.commit_within(&mut pipeline, JOIN_LIMIT).map(drop).map_err(|failure| match failure {
+        Failure::Gone { why } => Failure::Gone {
+            why: format!("{why} (if synchronous_standby_names is set, each commit waits for the standby)"),
+        },
+        refused @ Failure::Refused { .. } => refused,
+    })
 }
 
 pub(super) fn beat(link: &mut Link, incarnation: &str) -> Result<Beat, Failure> {

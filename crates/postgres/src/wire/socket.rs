@@ -18,14 +18,20 @@ pub(crate) struct Keepalives {
     pub(crate) interval: Duration,
     /// The number of probes without an answer.
     pub(crate) count: u32,
-    /// How long sent bytes may stay without an acknowledgement; `None`: as the system has it.
+    /// How long sent bytes may stay without an acknowledgement of the other machine; `None`: as the system has it.
     pub(crate) user_timeout: Option<Duration>,
 }
 
 impl Default for Keepalives {
-    /// 11 s: a commit that waits for a standby has no deadline, so only probes find that its server is gone.
+    /// About 10 s. A commit that waits for a standby has no deadline, so only probes find that the machine of its server is gone. Linux sends no
+    /// probes while sent bytes are not acknowledged, and by default waits 15 minutes for the acknowledgement.
     fn default() -> Self {
-        Self { idle: Duration::from_secs(5), interval: Duration::from_secs(2), count: 3, user_timeout: None }
+        Self {
+            idle: Duration::from_secs(5),
+            interval: Duration::from_secs(2),
+            count: 3,
+            user_timeout: Some(Duration::from_secs(10)),
+        }
     }
 }
 
