@@ -131,6 +131,11 @@ impl Dispatch {
         &self.queues
     }
 
+    /// Returns all queues, to count on from an earlier engine.
+    pub(crate) fn queues_mut(&mut self) -> &mut Queues {
+        &mut self.queues
+    }
+
     /// Counts an event of a task of this queue: once for the shard, and once for the queue.
     pub(crate) fn count(&mut self, ledger: &mut Ledger, queue: &QueueName, event: Event) {
         ledger.counters_mut().count(&mut self.queues.open(queue).figures, event);

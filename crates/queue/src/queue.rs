@@ -476,6 +476,33 @@ impl Queue {
         self.handle.shards.of_all(GetStats(list), move |one, other| spanning::stats(max, one, other))
     }
 
+    /// Returns the figures of one shard, and a page of its queues: see [`health_of_shards`](Self::health_of_shards) for the shards. So a caller can
+    /// read the figures of the shards that answer, and add them up with [`sum_stats`](Self::sum_stats).
+    ///
+    /// ```
+    /// use tickwheel_queue::{ListQueues, Queue};
+    ///
+    /// let queue = Queue::options().shards(2).open_memory()?;
+    /// let list = ListQueues::default();
+    /// let asked = queue.health_of_shards().into_iter().map(|(shard, _)| queue.stats_of(shard, list.clone()).wait());
+    /// let stats = Queue::sum_stats(&list, asked.filter_map(Result::ok));
+    /// assert_eq!(stats, queue.stats(list).wait()?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    /// If the queue has no such shard.
+    pub fn stats_of(&self, shard: ShardId, list: ListQueues) -> Pending<Box<Stats>, Unavailable> {
+        self.handle.shards.of_shard(shard).call(GetStats(list))
+    }
+
+    /// Adds the figures of several shards up, and makes one page of the queues of theirs. Without shards, all figures are 0.
+    #[must_use]
+    pub fn sum_stats(list: &ListQueues, of_shards: impl IntoIterator<Item = Box<Stats>>) -> Box<Stats> {
+        let max = list.max.clamp(1, QUEUES_PAGE_MAX);
+        of_shards.into_iter().reduce(|one, other| spanning::stats(max, one, other)).unwrap_or_default()
+    }
+
     /// Returns a picture of the wheel of the tasks in memory. Cost: a look at the sets of occupied slots, whatever the number of tasks.
     ///
     /// ```

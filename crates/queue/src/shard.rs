@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tickwheel_engine::{
     AcquiredCursor, Answer, CallId, Effect, Engine, EngineConfig, Input, NextWake, Now, Reply, Request,
-    RequestId, RoomPace, ShardId, ShardStore, Validity,
+    RequestId, RoomPace, ShardId, ShardStore, Stats, Validity,
 };
 
 use tickwheel_store::QueueStore;
@@ -55,6 +55,8 @@ pub struct Shard<S> {
     /// The duration of the longest commit since the last call of `take_slowest`.
     slowest: Duration,
     calendar: Calendar,
+    /// The counts of the engines before the present one.
+    before: Stats,
 }
 
 #[derive(Debug)]
@@ -100,6 +102,7 @@ impl<S: ShardStore> Shard<S> {
             commits: CommitSeconds::default(),
             slowest: Duration::ZERO,
             calendar: Calendar::default(),
+            before: Stats::default(),
         };
         shard.acquire(now);
         shard
@@ -214,7 +217,12 @@ impl<S: ShardStore> Shard<S> {
     /// Drops the engine, because its memory may be wrong by now, and all answers that have not left.
     fn lose(&mut self) {
         match &self.phase {
-            Phase::Restoring(_) | Phase::Running(_) | Phase::Stopped(_) => self.phase = Phase::Unowned,
+            Phase::Running(engine) | Phase::Stopped(engine) => {
+                self.before = engine.totals();
+                self.phase = Phase::Unowned;
+            }
+            // The engine has counted nothing yet.
+            Phase::Restoring(_) => self.phase = Phase::Unowned,
             Phase::Acquiring | Phase::Refused(_) | Phase::Unowned => {}
             // All answers of the engine have left, and a release is under way or done. The next owner has an epoch of its own, so nothing
             // is lost.
@@ -293,7 +301,8 @@ impl<S: ShardStore> Shard<S> {
             (Phase::Acquiring, Reply::Acquired(mut acquired)) => {
                 self.acquired += 1;
                 let next = acquired.page.next.take();
-                let engine = Engine::new(self.config.clone(), acquired, now);
+                let mut engine = Engine::new(self.config.clone(), acquired, now);
+                engine.count_on(&self.before);
                 self.restored(Box::new(engine), next)
             }
             (Phase::Restoring(mut engine), Reply::AcquiredPage(mut page)) => {

@@ -138,6 +138,27 @@ fn a_queue_goes_on_when_its_shard_comes_back() {
     queue.close();
 }
 
+/// A monitoring system takes a count that falls for a restart, and counts its whole value again.
+#[test]
+fn counts_of_events_go_on_when_the_shard_comes_back() {
+    let store = Shared::new();
+    let queue = Queue::options().open_store(store.clone()).expect("it opens");
+    let stats = || queue.stats(ListQueues::default()).wait().expect("the queue answers");
+    assert_eq!((put(&queue, "a"), put(&queue, "b")), (Ok(true), Ok(true)));
+    let before = stats();
+    assert_eq!((before.scheduled_total, before.page.queues[0].figures.put), (2, 2));
+
+    store.change(|control| control.validity = Validity::Lost);
+    until("the shard", || store.acquired() == 2 && queue.health().ready);
+    assert_eq!(put(&queue, "c"), Ok(true));
+    let after = stats();
+    assert_eq!((after.scheduled_total, after.forgotten.put), (3, 2), "earlier engines have their figures");
+    let counts = &after.page.queues[0];
+    assert_eq!(counts.figures.put, 1);
+    assert!(counts.appeared > before.queues_appeared, "it is another queue of that name");
+    queue.close();
+}
+
 #[test]
 fn a_wait_ends_when_the_shard_is_lost_and_a_close_does_not_hang() {
     let store = Shared::new();

@@ -17,7 +17,8 @@ pub struct GetStats(
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct GetWheel;
 
-/// The engine's own figures. Counts of events begin at the engine's start.
+/// The engine's own figures. Counts of events begin at the engine's start, or at that of an earlier engine, see
+/// [`Engine::count_on`](crate::Engine::count_on).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Stats {
     /// The page of queues that the call asked for.
@@ -143,6 +144,23 @@ impl Stats {
         self.room = self.room.min(*room);
         self.read_only |= read_only;
         self.ids_below = self.ids_below.max(*ids_below);
+    }
+
+    /// Returns the counts of events alone. They only rise, unlike the figures of the present state, which are left out.
+    #[must_use]
+    pub fn totals(&self) -> Self {
+        Self {
+            page: QueuePage::default(),
+            gone: BTreeMap::new(),
+            schedules: 0,
+            instants_waiting: 0,
+            room: u64::MAX,
+            waiting: 0,
+            read_only: false,
+            near_bytes: 0,
+            near_bytes_max: 0,
+            ..self.clone()
+        }
     }
 
     /// Counts an event for the engine and for its queue. So the figures of all queues, with those of forgotten queues, add up to the

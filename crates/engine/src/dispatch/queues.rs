@@ -194,6 +194,20 @@ impl Queues {
         &self.forgotten
     }
 
+    /// Returns the sum of the figures of all queues that there were.
+    pub(crate) fn figures_of_all(&self) -> QueueFigures {
+        let mut sum = self.forgotten;
+        self.queues.iter().flatten().for_each(|queue| sum.add(&queue.figures));
+        sum
+    }
+
+    /// Counts on from an earlier engine: all of its queues are forgotten ones, and the queues here appeared after them.
+    pub(crate) fn count_on(&mut self, figures: &QueueFigures, appeared: u64) {
+        self.forgotten.add(figures);
+        self.appeared += appeared;
+        self.queues.iter_mut().flatten().for_each(|queue| queue.appeared += appeared);
+    }
+
     /// Returns how many queues have appeared since the engine started.
     pub(crate) fn appeared(&self) -> u64 {
         self.appeared

@@ -7,6 +7,25 @@ use crate::calls::{Answer, Command, GetQueue, GetStats, ListQueues, Stats, Unava
 use crate::time::Now;
 
 impl Engine {
+    /// Returns the counts of all events. The figures of all queues are in [`Stats::forgotten`].
+    #[must_use]
+    pub fn totals(&self) -> Stats {
+        let queues = self.dispatch.queues();
+        Stats {
+            forgotten: queues.figures_of_all(),
+            queues_appeared: queues.appeared(),
+            ids_below: self.ledger.ids().below(),
+            ..self.ledger.counters().totals()
+        }
+    }
+
+    /// Counts on from the [`totals`](Self::totals) of an earlier engine of the same shard, so that no count falls while the process runs. To be
+    /// called before the first event.
+    pub fn count_on(&mut self, before: &Stats) {
+        self.ledger.counters_mut().add(&before.totals());
+        self.dispatch.queues_mut().count_on(&before.forgotten, before.queues_appeared);
+    }
+
     /// Answers the calls for counts, once memory knows which tasks are due.
     pub(super) fn count(&mut self, now: Now) {
         if !self.residence.knows_what_is_due(now) {

@@ -18,7 +18,7 @@ use crate::service::supervisor::Supervisor;
 use crate::targets::{Outside, Targets};
 use crate::telemetry::deliveries::Deliveries;
 use crate::telemetry::metrics::Figures;
-use crate::telemetry::metrics::queue_labels::QueueLabels;
+use crate::telemetry::metrics::Scrapes;
 use crate::telemetry::refusals::Refusals;
 use crate::telemetry::requests::{Requests, routes};
 use crate::telemetry::span::SpanSink;
@@ -37,7 +37,7 @@ pub(crate) struct App {
     pub(crate) refusals: Arc<Refusals>,
     pub(crate) requests: Arc<Requests>,
     /// The queues that have labels in the metrics. The lock is held during a scrape.
-    pub(crate) queue_labels: tokio::sync::Mutex<QueueLabels>,
+    pub(crate) scrapes: tokio::sync::Mutex<Scrapes>,
     /// The metrics of the doors.
     pub(crate) figures: Vec<Arc<dyn Figures>>,
     pub(crate) authorizer: Arc<Authorizer>,
@@ -82,7 +82,7 @@ impl App {
             deliveries: Arc::default(),
             refusals: Arc::new(Refusals::new()),
             requests: Arc::new(Requests::of(routes())),
-            queue_labels: tokio::sync::Mutex::default(),
+            scrapes: tokio::sync::Mutex::default(),
             figures: Vec::new(),
             authorizer: Arc::default(),
             supervisor,

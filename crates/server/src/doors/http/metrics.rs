@@ -14,14 +14,13 @@ use axum::response::Response;
 use tickwheel_api::{ConnectionState, Problem};
 use tickwheel_push::{Histogram, PUSH_BOUNDS_MS, TargetState};
 use tickwheel_queue::{
-    COMMIT_BOUNDS_US, CommitSeconds, Health, LATENESS_BOUNDS_MS, ListQueues, QUEUE_LATENESS_BOUNDS_MS,
-    QueueFigures, Stats, Timestamp,
+    COMMIT_BOUNDS_US, CommitSeconds, Health, LATENESS_BOUNDS_MS, QUEUE_LATENESS_BOUNDS_MS, QueueFigures,
+    Stats, Timestamp,
 };
 
 use crate::access::refusal::Refusal;
 use crate::base::aside::aside;
 use crate::base::pieces::Pieces;
-use crate::base::queue_pages::QueuePages;
 use crate::doors::http::answer;
 use crate::doors::http::call::Call;
 use crate::doors::http::routes::handlers;
@@ -29,10 +28,12 @@ use crate::service::app::App;
 use crate::service::backups::BackupFigures;
 use crate::targets::TargetFigures;
 use crate::telemetry::deliveries::DeliveryLateness;
+use crate::telemetry::metrics::Scrapes;
 use crate::telemetry::metrics::accept;
 use crate::telemetry::metrics::page::{Page, Samples, metrics};
 use crate::telemetry::metrics::process::Process;
 use crate::telemetry::metrics::queue_labels::{Labelled, Others};
+use crate::telemetry::metrics::shard_pages::ShardPages;
 use crate::telemetry::requests::{OfRoute, REQUEST_BOUNDS_US, Seen, WAIT_BOUNDS_US};
 use crate::translate::twin::Twin;
 
@@ -46,8 +47,9 @@ const OTHER_QUEUES: &str = "{other}";
 /// `GET`: all metrics.
 async fn metrics(call: Call) -> Result<Response, Refusal> {
     let (app, format) = (Arc::clone(call.app()), accept::format(call.headers()));
-    let (queues, stats) = look(&app).await?;
-    let figures = Figures { queues, now: app.queue.now(), stats, health: app.queue.health(), app };
+    let (queues, stats, has_answer) = look(&app).await;
+    let figures =
+        Figures { queues, now: app.queue.now(), stats, has_answer, health: app.queue.health(), app };
     // The text has about twenty values for each of a thousand queues, and files of the system are read, so another
     // thread writes it.
     let written = aside(move || {
@@ -61,21 +63,23 @@ async fn metrics(call: Call) -> Result<Response, Refusal> {
 }
 
 /// Reads the counts of all queues, page by page. Scrapes run one after the other, because each continues the labels
-/// of the last one.
-async fn look(app: &App) -> Result<(Queues, Box<Stats>), Refusal> {
-    let mut labels = app.queue_labels.lock().await;
+/// of the last one. A shard that does not answer leaves the figures of the others as they are. Returns also whether any
+/// shard has answered.
+async fn look(app: &App) -> (Queues, Box<Stats>, bool) {
+    let mut scrapes = app.scrapes.lock().await;
+    let Scrapes { labels, totals } = &mut *scrapes;
     let mut scrape = labels.scrape();
-    let mut pages = QueuePages::new(&app.queue, ListQueues::default());
+    let mut pages = ShardPages::new(&app.queue, totals);
     // The counts of forgotten queues come from before the first page, so that a queue that is forgotten later is not
     // counted twice.
     let (mut forgotten, mut stats) = (None, Box::default());
-    while let Some((page, figures)) = pages.next_with_stats().await? {
+    while let Some((page, figures)) = pages.next().await {
         forgotten.get_or_insert(figures.forgotten);
         page.into_iter().for_each(|counts| scrape.add(counts));
         stats = figures;
     }
-    let (labelled, others) = scrape.end(&forgotten.unwrap_or_default());
-    Ok((Queues { labelled, others }, stats))
+    let (labelled, others) = scrape.end(&forgotten.unwrap_or_default(), |queue| pages.is_silent(queue));
+    (Queues { labelled, others }, stats, pages.has_answer())
 }
 
 /// The values of one scrape. Those of the service are read when they are written.
@@ -83,6 +87,8 @@ struct Figures {
     queues: Queues,
     now: Timestamp,
     stats: Box<Stats>,
+    /// Whether `stats` has the present state of a shard.
+    has_answer: bool,
     health: Health,
     app: Arc<App>,
 }
@@ -122,6 +128,11 @@ impl Queues {
 }
 
 impl Figures {
+    /// Writes a figure of the present state, unless no shard has told its state.
+    fn present(&self, out: &mut Samples<'_>, of: impl FnOnce(&Stats) -> u64) -> fmt::Result {
+        if self.has_answer { out.is(of(&self.stats)) } else { Ok(()) }
+    }
+
     fn write(&self, page: &mut Page<Pieces>) -> fmt::Result {
         page.write(METRICS, self)?;
         page.write(TARGETS, &self.app.targets.figures())?;
@@ -195,9 +206,9 @@ metrics! {
         out.each(&[("acked", stats.acked_total), ("nacked", stats.nacked_total), ("expired", stats.expired_total)])
     };
     /// Lease calls that wait for a task
-    Gauge tickwheel_waiting_leases: |figures, out| out.is(figures.stats.waiting as u64);
+    Gauge tickwheel_waiting_leases: |figures, out| figures.present(out, |stats| stats.waiting as u64);
     /// Number of schedules
-    Gauge tickwheel_schedules: |figures, out| out.is(figures.stats.schedules as u64);
+    Gauge tickwheel_schedules: |figures, out| figures.present(out, |stats| stats.schedules as u64);
     /// Instants of schedules that have passed, by result
     ///
     /// The results are `made` and `skipped`
@@ -205,7 +216,7 @@ metrics! {
         |Figures { stats, .. }, out| out.each(&[("made", stats.made_total), ("skipped", stats.skipped_total)]);
     /// Instants of schedules that wait for the end of an earlier task
     Gauge tickwheel_waiting_occurrences:
-        |figures, out| out.is(figures.stats.instants_waiting as u64);
+        |figures, out| figures.present(out, |stats| stats.instants_waiting as u64);
     /// From `due_at` to ready
     Histogram tickwheel_fire_lateness in Seconds: |Figures { stats, .. }, out| {
         out.histogram(&[], &LATENESS_BOUNDS_MS.map(seconds_of_ms), &stats.lateness, seconds_of_ms(stats.lateness_sum_ms))
@@ -217,19 +228,19 @@ metrics! {
     };
     /// Age of the due time of the oldest ready task of all queues, of any priority; 0 if none is ready
     Gauge tickwheel_oldest_due_age in Seconds:
-        |figures, out| out.is(age_s(figures.queues.oldest_due(), figures.now));
+        |figures, out| if figures.has_answer { out.is(age_s(figures.queues.oldest_due(), figures.now)) } else { Ok(()) };
     /// From handing a commit to the store until it is durable
     Histogram tickwheel_commit in Seconds: |figures, out| {
         let CommitSeconds { buckets, sum, .. } = figures.app.queue.commit_seconds();
         out.histogram(&[], &COMMIT_BOUNDS_US.map(seconds_of_us), &buckets, sum.as_secs_f64())
     };
     /// Bytes by which the store can still grow
-    Gauge tickwheel_store_room in Bytes: |figures, out| out.is(figures.stats.room);
+    Gauge tickwheel_store_room in Bytes: |figures, out| figures.present(out, |stats| stats.room);
     /// Approximate memory of the tasks in memory
-    Gauge tickwheel_near_memory in Bytes: |figures, out| out.is(figures.stats.near_bytes);
+    Gauge tickwheel_near_memory in Bytes: |figures, out| figures.present(out, |stats| stats.near_bytes);
     /// Limit on the memory of the tasks; tasks beyond it are read from disk when they are due
     Gauge tickwheel_near_memory_max in Bytes:
-        |figures, out| out.is(figures.stats.near_bytes_max);
+        |figures, out| figures.present(out, |stats| stats.near_bytes_max);
     /// Refused calls, lines of batches and connections, by the type of the problem
     ///
     /// Refused connections are those that never became a call. `docs/reference/http.md` explains each type
@@ -374,8 +385,14 @@ fn seconds_of_us(us: u64) -> f64 {
 mod tests {
     use std::path::PathBuf;
 
+    use axum::body::Body;
+    use axum::http::Request;
+
     use super::*;
+    use crate::access::tokens::Grant;
     use crate::config::{Config, Store};
+    use crate::doors::http::body::next_piece;
+    use crate::doors::http::call::tests::answered;
     use crate::doors::plans::plans;
     use crate::telemetry::metrics::page::{Format, Metric};
     use crate::telemetry::metrics::process;
@@ -401,6 +418,28 @@ mod tests {
         figures.try_for_each(|figures| figures.write(&mut doors)).expect("memory takes all");
         let all = rows(METRICS) + &rows(TARGETS) + &rows(BACKUPS) + &doors.rows + &process;
         format!("{before}|---|---|---|\n{all}")
+    }
+
+    /// A person on call needs the page most when the queue does not answer.
+    #[tokio::test]
+    async fn a_queue_that_does_not_answer_leaves_out_its_own_figures_only() {
+        let app = Arc::new(App::in_memory());
+        app.queue.close();
+        let request = Request::get("/metrics").body(Body::empty()).expect("a request");
+        let answer = answered(&app, Grant::everything(), request).await;
+        assert_eq!(answer.status(), 200);
+        let mut body = answer.into_body();
+        let mut text = String::new();
+        while let Some(piece) = next_piece(&mut body).await.expect("whole") {
+            text.push_str(std::str::from_utf8(&piece).expect("a text"));
+        }
+        assert!(text.contains("tickwheel_shards{state=\"not_ready\"} 1\n"), "{text}");
+        assert!(text.contains("tickwheel_scheduled_total 0\n"), "{text}");
+        for unknown in
+            ["\ntickwheel_store_room_bytes ", "\ntickwheel_oldest_due_age_seconds ", "\ntickwheel_schedules "]
+        {
+            assert!(!text.contains(unknown), "{unknown} is not known: {text}");
+        }
     }
 
     /// If this fails: `cargo test -p tickwheel-server --lib write_the_metrics -- --ignored`.

@@ -4,11 +4,21 @@ pub(crate) mod accept;
 pub(crate) mod page;
 pub(crate) mod process;
 pub(crate) mod queue_labels;
+pub(crate) mod shard_pages;
 
 use std::fmt;
 
 use self::page::Page;
+use self::queue_labels::QueueLabels;
+use self::shard_pages::ShardTotals;
 use crate::base::pieces::Pieces;
+
+/// What is kept from scrape to scrape.
+#[derive(Debug, Default)]
+pub(crate) struct Scrapes {
+    pub(crate) labels: QueueLabels,
+    pub(crate) totals: ShardTotals,
+}
 
 /// A part of the server with its own metrics.
 pub(crate) trait Figures: Send + Sync {

@@ -62,6 +62,8 @@ pub(crate) struct Scrape<'a> {
     with_tasks: Vec<QueueCounts>,
     empty: Vec<QueueCounts>,
     others: Others,
+    /// The number of labels that are kept and not shown.
+    silent: usize,
 }
 
 /// The sum of all queues without a label.
@@ -115,6 +117,7 @@ impl QueueLabels {
             with_tasks: Vec::new(),
             empty: Vec::new(),
             others: Others::default(),
+            silent: 0,
         }
     }
 
@@ -159,12 +162,17 @@ impl Scrape<'_> {
     }
 
     /// Ends the scrape after the last queue. `forgotten` holds the counts of queues that were forgotten before the
-    /// first page.
-    pub(crate) fn end(mut self, forgotten: &QueueFigures) -> (Vec<Labelled>, Others) {
+    /// first page. A queue that `is_silent` keeps its label, which is not shown.
+    pub(crate) fn end(
+        mut self,
+        forgotten: &QueueFigures,
+        is_silent: impl Fn(&QueueName) -> bool,
+    ) -> (Vec<Labelled>, Others) {
         self.labels.scrapes += 1;
-        let gone: Vec<_> =
-            self.labels.given.keys().filter(|name| !self.labelled.contains_key(*name)).cloned().collect();
+        let missing = self.labels.given.keys().filter(|name| !self.labelled.contains_key(*name));
+        let (silent, gone): (Vec<_>, Vec<_>) = missing.cloned().partition(|name| is_silent(name));
         gone.iter().for_each(|name| self.labels.take_label(name));
+        self.silent = silent.len();
         self.give_labels();
         let labels = self.labels;
         let labelled: Vec<Labelled> = self
@@ -192,7 +200,7 @@ impl Scrape<'_> {
     fn give_labels(&mut self) {
         let most = QUEUES_MAX.saturating_sub(self.labels.given_total).max(NEW_LABELS_MAX);
         self.make_room(self.with_tasks.len().min(most));
-        let free = QUEUES_MAX.saturating_sub(self.labelled.len()).min(most);
+        let free = self.free().min(most);
         let with_tasks = core::mem::take(&mut self.with_tasks).into_iter();
         for (at, counts) in with_tasks.chain(core::mem::take(&mut self.empty)).enumerate() {
             if at < free {
@@ -204,10 +212,14 @@ impl Scrape<'_> {
         }
     }
 
+    /// The number of labels that no queue has.
+    fn free(&self) -> usize {
+        QUEUES_MAX.saturating_sub(self.labelled.len() + self.silent)
+    }
+
     /// Takes labels from queues without tasks until `room` labels are free, or until no such queue has a label.
     fn make_room(&mut self, room: usize) {
-        let free = QUEUES_MAX.saturating_sub(self.labelled.len());
-        let wanted = room.saturating_sub(free);
+        let wanted = room.saturating_sub(self.free());
         if wanted == 0 {
             return;
         }
@@ -241,6 +253,8 @@ mod tests {
         /// The values of the last scrape.
         shown: BTreeMap<String, u64>,
         others: u64,
+        /// A queue whose shard does not answer.
+        silent: Option<String>,
     }
 
     impl World {
@@ -264,8 +278,10 @@ mod tests {
         /// gives nothing, a series that has fallen gives its whole value, and the very first scrape gives everything.
         fn scrape(&mut self) -> u64 {
             let mut scrape = self.labels.scrape();
-            self.queues.values().for_each(|counts| scrape.add(counts.clone()));
-            let (labelled, others) = scrape.end(&self.forgotten);
+            let silent = self.silent.as_deref().unwrap_or_default();
+            let answering = self.queues.values().filter(|counts| counts.queue.as_str() != silent);
+            answering.for_each(|counts| scrape.add(counts.clone()));
+            let (labelled, others) = scrape.end(&self.forgotten, |queue| queue.as_str() == silent);
             let is_first = self.labels.scrapes == 1;
             assert!(labelled.len() <= QUEUES_MAX, "{} labels", labelled.len());
             let shown: BTreeMap<String, u64> =
@@ -360,6 +376,22 @@ mod tests {
         world.forget("a");
         world.put("a", 4, 1);
         assert_eq!((world.scrape(), world.shown["a"], world.others), (5, 0, 110));
+    }
+
+    /// Otherwise its counts would come to `{other}`, and again under its label once it answers.
+    #[test]
+    fn a_queue_whose_shard_does_not_answer_keeps_its_label() {
+        let mut world = World::default();
+        world.put("a", 5, 1);
+        world.put("b", 7, 1);
+        assert_eq!(world.scrape(), 12);
+        world.put("a", 1, 1);
+        world.put("b", 2, 1);
+        world.silent = Some("a".to_owned());
+        assert_eq!((world.scrape(), world.shown.get("a"), world.shown["b"], world.others), (2, None, 9, 0));
+        world.silent = None;
+        world.scrape();
+        assert_eq!((world.shown["a"], world.shown["b"], world.others), (6, 9, 0));
     }
 
     #[test]
