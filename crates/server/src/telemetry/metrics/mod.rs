@@ -13,7 +13,7 @@ use self::queue_labels::QueueLabels;
 use self::shard_pages::ShardTotals;
 use crate::base::pieces::Pieces;
 
-/// What is kept from scrape to scrape.
+/// The values that are kept from scrape to scrape.
 #[derive(Debug, Default)]
 pub(crate) struct Scrapes {
     pub(crate) labels: QueueLabels,
