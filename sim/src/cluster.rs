@@ -318,9 +318,6 @@ impl World {
         let epoch = seat.epoch;
         let answers = std::mem::take(&mut seat.answers);
         let failure = seat.shard.engine().and_then(|engine| engine.failure());
-        if !leaves {
-            seat.shard.drop_failed();
-        }
         let is_to_be_acquired = seat.shard.is_to_be_acquired();
         if is_to_be_acquired && !leaves && now_ns >= seat.asked_ns + ACQUIRE_AGAIN_NS {
             seat.asked_ns = now_ns;

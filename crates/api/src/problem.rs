@@ -554,7 +554,7 @@ impl Problem {
     /// 503: the store failed before this call.
     pub fn read_only(why: &str) -> Self {
         Self::new(ProblemKind::ReadOnly, format!("the store failed: {why}; the call had no effect"))
-            .with_hint("`tickwheel doctor --deep` says what is wrong with the data; repair the disk and start the server again")
+            .with_hint("`tickwheel doctor --deep` says what is wrong with a data directory: repair the disk and start the server again; a database is tried again without a restart")
     }
 
     /// 503: the store failed or the server stopped while the call was under way.

@@ -177,8 +177,8 @@ problem_kinds! {
         "The server was told to take no new tasks (POST /v1/drain, SIGUSR1); it goes on with those that it has. The call had no effect."
         "Put the task elsewhere, or try again once the server takes new tasks: POST /v1/resume, or a new start."
     ReadOnly = 503 "read-only" "the server is read-only":
-        "The store failed, and the server changes nothing more until it is started again. The call had no effect."
-        "`tickwheel doctor --deep` says what is wrong. Repair the disk, and start the server again."
+        "The store failed, and the server changes nothing more until the cause is mended. The call had no effect."
+        "`tickwheel doctor --deep` says what is wrong with a data directory. Repair the disk, and start the server again. A database is tried again without a restart."
     Indeterminate = 503 "indeterminate" "the outcome is unknown":
         "The store failed, its database did not answer in time, or the server stopped while the call was under way. The call may have taken effect or not."
         "Once the server answers again, look at the task, or send the same call again: a key never has more than one live task."

@@ -3,6 +3,8 @@
 //! A store sends whole operations, not statements: a commit, a look-up, a beat. Below the seam is PostgreSQL, or the simulated database of
 //! the simulator. A call of a [`Session`] blocks until the database has answered, or until it is known that no answer comes.
 
+use std::time::Duration;
+
 use tickwheel_engine::{DueHistogram, DueKey, Filter, Key, QueueName, Timestamp, Wanted};
 
 /// Makes sessions with one database.
@@ -392,6 +394,9 @@ pub enum Read {
     /// The ends in all folds.
     History,
 }
+
+/// A list or a forecast that the database has not answered by then is refused, because the other questions wait behind it.
+pub(crate) const LIST_LIMIT: Duration = Duration::from_secs(10);
 
 impl Read {
     /// Whether the engine can go on without an answer: only one call waits for it.

@@ -14,8 +14,8 @@ const ROWS_MAX: usize = 1_000;
 const MOVED_MAX: usize = 1_000;
 /// If the database does not move the rows together, a call tries this many of them one by one.
 const MOVED_ALONE_MAX: usize = 100;
-/// The calls without a move after the database has refused one.
-const CALLS_WITHOUT_MOVE: u32 = 10;
+/// The time without a move after the database has refused one (ns).
+const WITHOUT_MOVE_NS: u64 = 1_000_000_000;
 /// A shard with more refused rows that wait for their move gets no further rows, because each read names all of these.
 const REFUSED_MAX: usize = 10_000;
 
@@ -38,8 +38,8 @@ pub struct Polls<D: Database> {
     node: Arc<Node>,
     /// The session, and the incarnation that it was made for.
     session: Option<(String, D::Session)>,
-    /// The number of calls that will move no row, because the database has refused a move, and its reason.
-    without_move: Option<(u32, String)>,
+    /// Until when no row is moved (boot-time clock, ns), because the database has refused a move, and its reason.
+    without_move: Option<(u64, String)>,
 }
 
 impl<D: Database> Polls<D> {
@@ -65,7 +65,8 @@ impl<D: Database> Polls<D> {
     /// The reason why a part of the work was not done. A later call does it.
     fn work(&mut self, incarnation: &str) -> Result<(), String> {
         let asking = self.node.inbox().asking();
-        let without_move = self.without_move.take();
+        let now_ns = self.node.now_ns();
+        let without_move = self.without_move.take().filter(|(until_ns, _)| now_ns < *until_ns);
         let moves_max = if without_move.is_some() { 0 } else { MOVED_MAX };
         let refusals = self.node.inbox().take_refusals(moves_max);
         if asking.is_empty() && refusals.is_empty() && without_move.is_none() {
@@ -85,11 +86,10 @@ impl<D: Database> Polls<D> {
         // Rows that cannot be moved do not hold up the others.
         let not_moved = match self.move_away(&mut session, refusals) {
             Err(Failure::Gone { why }) => return Err(why),
-            Err(Failure::Refused { why, .. }) => Some((CALLS_WITHOUT_MOVE, why)),
+            Err(Failure::Refused { why, .. }) => Some((now_ns + WITHOUT_MOVE_NS, why)),
             Ok(()) => without_move,
         };
-        self.without_move =
-            not_moved.clone().filter(|(calls, _)| *calls > 1).map(|(calls, why)| (calls - 1, why));
+        self.without_move.clone_from(&not_moved);
         let mut refused = self.node.inbox().refused_rows();
         let is_full = |shard| refused.get(&shard).is_some_and(|rows: &Vec<i64>| rows.len() > REFUSED_MAX);
         let asking: Vec<Claim> = asking.into_iter().filter(|claim| !is_full(claim.shard)).collect();

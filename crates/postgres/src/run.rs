@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::beats::Beats;
-use crate::database::{Database, NodeEntry};
+use crate::database::{Database, LIST_LIMIT, NodeEntry};
 use crate::lane::{Lane, Rest};
 use crate::node::{Event, Node};
 use crate::polls::Polls;
@@ -14,8 +14,6 @@ use crate::reader::Reader;
 
 /// The time before a reader tries again to make a session.
 const READ_AGAIN: Duration = Duration::from_millis(100);
-/// A list or a forecast that the database has not answered by then is refused, because the other questions wait behind it.
-const LIST_LIMIT: Duration = Duration::from_secs(5);
 /// A stop waits this long for the lanes and the readers, and as long for the last beat. A thread that waits for a database that does not
 /// answer is left alone; it ends once the database answers, or the connection breaks.
 const STOP_LIMIT: Duration = Duration::from_secs(6);

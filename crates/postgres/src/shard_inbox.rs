@@ -23,8 +23,7 @@ impl ShardInbox {
                 self.came.push(row);
             }
         }
-        // A read of rows that wait for something else must not lead to the next read at once.
-        self.more = more && !self.under_way.is_empty();
+        self.more = more;
     }
 
     /// Returns the rows that have come, for the queue.

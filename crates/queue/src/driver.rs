@@ -12,6 +12,7 @@ use crate::health::Shared;
 use crate::inbox::InboxCalls;
 use crate::message::{Delivered, Mailbox, Message};
 use crate::patience::Patience;
+use crate::retry::Retry;
 use crate::shard::Shard;
 use crate::time::Time;
 use crate::watch::Watch;
@@ -42,10 +43,11 @@ pub(crate) struct Driver<S> {
     answers: Vec<(CallId, Answer)>,
     /// The number of users of each queue. A new engine gets these numbers, because the store does not keep them.
     uses: BTreeMap<QueueName, u64>,
-    /// Whether the shard does not serve yet, or was lost and does not serve again.
+    /// Whether the next engine that serves has to be told of a stop and of the users of the queues.
     is_lost: bool,
     /// When the driver last asked for a shard that was lost.
     asked: Option<Instant>,
+    retry: Retry,
     inbox: InboxCalls,
     watch: Watch,
     patience: Patience,
@@ -99,6 +101,7 @@ impl<S: QueueStore> Driver<S> {
             uses: BTreeMap::new(),
             is_lost: !is_serving,
             asked: None,
+            retry: Retry::default(),
             inbox,
             watch,
             patience,
@@ -134,7 +137,7 @@ impl<S: QueueStore> Driver<S> {
         self.shard.next_wake()
     }
 
-    /// Returns how many tasks became ready because their due time came, since the engine's start.
+    /// Returns how many tasks became ready because their due time came, since this process first had the shard.
     pub(crate) fn fired_total(&self) -> u64 {
         self.shard.engine().map_or(0, Engine::fired_total)
     }
@@ -257,7 +260,7 @@ impl<S: QueueStore> Driver<S> {
     /// If the shard was lost: ends all calls, and asks for the shard again. Once the shard serves again: tells the new engine of a stop,
     /// and of the users of the queues.
     fn look_after_ownership(&mut self) {
-        if !self.stopping {
+        if !self.stopping && self.shard.can_be_taken_again() && self.retry.is_over(Instant::now()) {
             self.shard.drop_failed();
         }
         if self.is_over() {
@@ -305,7 +308,7 @@ impl<S: QueueStore> Driver<S> {
     fn postpone(&mut self, message: Message) {
         match message {
             Message::Call { command, reply, .. } => {
-                let why = if self.is_stopping() { Unavailable::Closed } else { Unavailable::Unowned };
+                let why = if self.is_stopping() { Unavailable::Closed } else { self.unserved() };
                 self.refuse(&command, reply, why);
             }
             Message::Use(queue) => self.begin_use(queue),
@@ -320,8 +323,7 @@ impl<S: QueueStore> Driver<S> {
         match message {
             // No answer is sent while the ownership is in doubt, and the doubt can last without limit. So the call is refused now.
             Message::Call { command, reply, .. } if self.shard.is_in_doubt() => {
-                let why =
-                    self.shard.waits_for().map_or(Unavailable::Unowned, |why| Unavailable::Late { why });
+                let why = self.unserved();
                 self.refuse(&command, reply, why);
             }
             Message::Call { call, command, wait, reply } => {
@@ -358,6 +360,11 @@ impl<S: QueueStore> Driver<S> {
                 self.inputs.push(Input::Stop);
             }
         }
+    }
+
+    /// Returns why the shard takes no calls now.
+    fn unserved(&self) -> Unavailable {
+        self.shard.waits_for().map_or(Unavailable::Unowned, |why| Unavailable::Late { why })
     }
 
     /// Returns a text about the commit under way, if it is too late for a call.

@@ -23,6 +23,7 @@ mod options;
 mod patience;
 mod pending;
 mod queue;
+mod retry;
 mod rounds;
 mod router;
 mod shard;

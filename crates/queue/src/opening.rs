@@ -140,8 +140,9 @@ impl Options {
             let source = Source::new(directory, durability);
             handles.push(ShardHandle { caller: Caller::new(mailbox, Arc::clone(&calls)), shared, source });
         }
+        let until = shared.is_some().then(|| Instant::now() + SHARED_LOAD_MAX);
         for group in &mut groups {
-            group.load(&mut time, shared.is_some())?;
+            group.load(&mut time, until)?;
         }
         let instance = shared.map_or_else(|| groups[0].instance(), |shared| instance_of(&shared.secret));
         let time = Arc::new(Mutex::new(time));
@@ -215,18 +216,17 @@ impl<S: QueueStore + Send + 'static> Group<S> {
     }
 
     /// Runs the shards until the first scan of each for near tasks has ended. No caller can ask before, so the task that was due first is
-    /// delivered first. If the data `is_shared`, does not wait for a shard that another process has, and not for long for a database: the health
-    /// of the queue says why the shard does not serve.
-    fn load(&mut self, time: &mut Time, is_shared: bool) -> Result<(), OpenError> {
-        let begun = Instant::now();
+    /// delivered first. Data that processes share is waited for `until` an instant, and a shard that another process has is not waited for: the
+    /// health of the queue says why a shard does not serve.
+    fn load(&mut self, time: &mut Time, until: Option<Instant>) -> Result<(), OpenError> {
         loop {
             let mut is_loaded = true;
             for (shard, shared) in &mut self.shards {
-                let has_loaded = has_loaded(shard, time, is_shared);
+                let has_loaded = has_loaded(shard, time, until.is_some());
                 is_loaded &= has_loaded.map_err(|error| of_shard(shard.id(), error))?;
                 shared.update(shard, time.clock_status());
             }
-            if is_loaded || is_shared && begun.elapsed() >= SHARED_LOAD_MAX {
+            if is_loaded || until.is_some_and(|until| Instant::now() >= until) {
                 return Ok(());
             }
             // A store sends a message when it has something new. The wait ends after one second in any case.

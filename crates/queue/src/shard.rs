@@ -466,13 +466,14 @@ impl<S: ShardStore> Shard<S> {
 }
 
 impl<S: QueueStore> Shard<S> {
-    /// Drops the engine if its store has failed and is a database. An administrator may mend the cause, so the driver asks for the shard again,
-    /// and the process needs no restart.
-    pub fn drop_failed(&mut self) {
-        let has_failed = self.running().is_some_and(|engine| engine.failure().is_some());
-        if has_failed && self.store.can_stall() {
-            self.lose();
-        }
+    /// Whether the store has failed and is a database, so that an administrator may mend the cause, and the process needs no restart.
+    pub(crate) fn can_be_taken_again(&self) -> bool {
+        self.store.can_stall() && self.running().is_some_and(|engine| engine.failure().is_some())
+    }
+
+    /// Drops the engine of a store that has failed, so that the driver asks for the shard again.
+    pub(crate) fn drop_failed(&mut self) {
+        self.lose();
     }
 
     /// Returns why the shard is not served, although the store has not failed: the store refused the shard or cannot hand it over at

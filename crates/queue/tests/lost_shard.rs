@@ -17,6 +17,10 @@ struct Control {
     validity: Validity,
     is_free: bool,
     acquired: u32,
+    /// Whether the store is a database, which an administrator can mend.
+    can_stall: bool,
+    /// Whether commits fail.
+    fails: bool,
     wake: Option<Wake>,
 }
 
@@ -31,6 +35,8 @@ impl Shared {
             validity: Validity::Lost,
             is_free: true,
             acquired: 0,
+            can_stall: false,
+            fails: false,
             wake: None,
         })))
     }
@@ -75,6 +81,9 @@ impl ShardStore for Shared {
             control.acquired += 1;
             control.validity = Validity::Valid;
         }
+        if control.fails && matches!(request, Request::Commit { .. }) {
+            return control.replies.push((id, Reply::Failed { why: "the tables are gone".to_owned() }));
+        }
         let Control { store, replies, .. } = &mut *control;
         store.submit(id, request);
         store.poll(replies);
@@ -89,7 +98,11 @@ impl ShardStore for Shared {
     }
 }
 
-impl QueueStore for Shared {}
+impl QueueStore for Shared {
+    fn can_stall(&self) -> bool {
+        self.0.lock().expect("no test panics with it").can_stall
+    }
+}
 
 fn put(queue: &Queue, key: &str) -> Result<bool, PutError> {
     let name = QueueName::new("q").expect("a name");
@@ -157,6 +170,30 @@ fn counts_of_events_go_on_when_the_shard_comes_back() {
     assert_eq!(counts.figures.put, 1);
     assert!(counts.appeared > before.queues_appeared, "it is another queue of that name");
     queue.close();
+}
+
+#[test]
+fn a_database_that_failed_is_tried_again_and_a_disk_is_not() {
+    for is_database in [false, true] {
+        let store = Shared::new();
+        store.0.lock().expect("no test panics with it").can_stall = is_database;
+        let queue = Queue::options().open_store(store.clone()).expect("it opens");
+        assert_eq!(put(&queue, "a"), Ok(true));
+        store.change(|control| control.fails = true);
+        let refused = put(&queue, "b").expect_err("the commit fails");
+        assert!(refused.to_string().contains("the tables are gone"), "{refused}");
+        store.change(|control| control.fails = false);
+        if is_database {
+            until("the database is tried again", || put(&queue, "c").is_ok());
+            assert_eq!((store.acquired(), queue.health().read_only), (2, None));
+        } else {
+            let refused = put(&queue, "c");
+            let is_read_only = matches!(refused, Err(PutError::Unavailable(Unavailable::ReadOnly { .. })));
+            assert!(is_read_only && queue.health().read_only.is_some(), "{refused:?}");
+            assert_eq!(store.acquired(), 1);
+        }
+        queue.close();
+    }
 }
 
 #[test]

@@ -71,7 +71,7 @@ fn a_job_that_was_stopped_on_another_server_stays_stopped() {
     until("the first server says who has the shards", || {
         let (status, told) = ask(&first, "GET", &path, "");
         assert_eq!(status, 503, "the first server has no say about the job: {told}");
-        told["detail"].as_str().is_some_and(|detail| detail.contains("another process"))
+        told["detail"].as_str().is_some_and(|detail| detail.contains("`second` at "))
     });
 
     assert_eq!(second.stop(Signal::TERM).code(), Some(0));

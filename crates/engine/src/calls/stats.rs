@@ -149,17 +149,52 @@ impl Stats {
     /// Returns the counts of events alone. They only rise, unlike the figures of the present state, which are left out.
     #[must_use]
     pub fn totals(&self) -> Self {
+        let Self {
+            page: _,
+            gone: _,
+            forgotten,
+            queues_appeared,
+            scheduled_total,
+            added_total,
+            fired_total,
+            cancelled_total,
+            leased_total,
+            acked_total,
+            nacked_total,
+            expired_total,
+            dead_total,
+            schedules: _,
+            made_total,
+            skipped_total,
+            instants_waiting: _,
+            lateness,
+            lateness_sum_ms,
+            room: _,
+            waiting: _,
+            read_only: _,
+            near_bytes: _,
+            near_bytes_max: _,
+            ids_below,
+        } = *self;
         Self {
-            page: QueuePage::default(),
-            gone: BTreeMap::new(),
-            schedules: 0,
-            instants_waiting: 0,
+            forgotten,
+            queues_appeared,
+            scheduled_total,
+            added_total,
+            fired_total,
+            cancelled_total,
+            leased_total,
+            acked_total,
+            nacked_total,
+            expired_total,
+            dead_total,
+            made_total,
+            skipped_total,
+            lateness,
+            lateness_sum_ms,
             room: u64::MAX,
-            waiting: 0,
-            read_only: false,
-            near_bytes: 0,
-            near_bytes_max: 0,
-            ..self.clone()
+            ids_below,
+            ..Self::default()
         }
     }
 

@@ -8,7 +8,7 @@ use crate::wire::{Param, Pipeline};
 
 /// A beat whose answer takes longer than this is of no use.
 const BEAT_LIMIT: Duration = Duration::from_millis(1_500);
-/// A taking of the shards waits for a standby as long as it takes, and nothing is taken before the entry is there.
+/// The entry of a process waits this long for the standby, so that the log can say what is missing. No shard is taken before.
 const JOIN_LIMIT: Duration = Duration::from_secs(10);
 const END_LIMIT: Duration = Duration::from_secs(2);
 /// The newest kind of record that this program reads.

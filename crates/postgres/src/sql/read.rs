@@ -5,7 +5,7 @@ use std::time::Duration;
 use tickwheel_engine::{DueHistogram, DueKey, Filter, Seq, Timestamp, Wanted};
 
 use super::link::{Link, foreign, row};
-use crate::database::{Failure, Read, Rows, Seen, TaskRow};
+use crate::database::{Failure, LIST_LIMIT, Read, Rows, Seen, TaskRow};
 use crate::wire::{Param, Pipeline, Row};
 
 const READ_LIMIT: Duration = Duration::from_secs(30);
@@ -84,9 +84,9 @@ pub(super) fn read(link: &mut Link, shard: u32, read: &Read) -> Result<Seen, Fai
 }
 
 /// Runs the statements and returns the rows of the last one, with the epoch and the last number.
-fn ask(link: &mut Link, pipeline: &Pipeline<'_>) -> Result<(i64, i64, Vec<Row>), Failure> {
+fn ask(link: &mut Link, pipeline: &Pipeline<'_>, limit: Duration) -> Result<(i64, i64, Vec<Row>), Failure> {
     // A read changes nothing, so a lost answer is no doubt. The session is over all the same.
-    let mut results = link.run(pipeline, Some(READ_LIMIT))?;
+    let mut results = link.run(pipeline, Some(limit))?;
     let first = row(&results, pipeline.len() - 1, 0)?;
     let (epoch, no) = (first.get(0)?, first.get::<Option<i64>>(1)?.unwrap_or(0));
     Ok((epoch, no, results.pop().map(|last| last.rows).unwrap_or_default()))
@@ -123,7 +123,7 @@ fn find(link: &mut Link, shard: i32, wanted: &[Wanted]) -> Result<Seen, Failure>
             Param::Int8s(ids.1.into()),
         ],
     );
-    let (epoch, no, rows) = ask(link, &pipeline)?;
+    let (epoch, no, rows) = ask(link, &pipeline, READ_LIMIT)?;
     let mut found = vec![None; wanted.len()];
     for row in &rows {
         if let Some(place) = row.get::<Option<i32>>(2)? {
@@ -164,7 +164,8 @@ fn scan(
             pipeline.text(WITH_VALUES).once(SCAN_FILTER, params)
         }
     };
-    let (epoch, no, rows) = ask(link, &pipeline)?;
+    let limit = if filter.is_some() { LIST_LIMIT } else { READ_LIMIT };
+    let (epoch, no, rows) = ask(link, &pipeline, limit)?;
     let mut tasks = Vec::with_capacity(rows.len());
     for row in &rows {
         if row.get::<Option<&[u8]>>(2)?.is_some() {
@@ -196,7 +197,7 @@ fn count(link: &mut Link, shard: i32, histogram: &DueHistogram) -> Result<Seen, 
             queue.map_or(Param::Null(crate::wire::oid::TEXT), |queue| Param::Text(queue.into())),
         ],
     );
-    let (epoch, no, rows) = ask(link, &pipeline)?;
+    let (epoch, no, rows) = ask(link, &pipeline, LIST_LIMIT)?;
     let mut dues: Vec<(i64, u64)> = Vec::with_capacity(rows.len());
     let mut counted = None;
     for row in &rows {
@@ -212,7 +213,7 @@ fn count(link: &mut Link, shard: i32, histogram: &DueHistogram) -> Result<Seen, 
 fn history(link: &mut Link, shard: i32) -> Result<Seen, Failure> {
     let mut pipeline = Pipeline::new();
     pipeline.kept(HISTORY, vec![Param::Int4(shard)]);
-    let (epoch, no, rows) = ask(link, &pipeline)?;
+    let (epoch, no, rows) = ask(link, &pipeline, READ_LIMIT)?;
     let mut folds = Vec::with_capacity(rows.len());
     for row in &rows {
         if let Some(no) = row.get::<Option<i64>>(2)? {

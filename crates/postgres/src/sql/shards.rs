@@ -1,4 +1,8 @@
 //! Takes, resolves, folds and releases shards.
+//!
+//! One process has all shards. Without this rule, two processes that begin to ask at the same time could share the shards for good, and neither
+//! would ever be ready. The first taking of a process holds a lock. A process that has a shard needs no lock for the others, because no other
+//! process can take one.
 
 use std::time::Duration;
 
@@ -15,10 +19,9 @@ const STEP_AFTER_LOSS: i64 = 1_024;
 /// The number of the lock that keeps two processes from taking shards at the same time: the letters `tickwhet`.
 const TAKE_LOCK: i64 = 0x7469_636b_7768_6574;
 
-/// One process has all shards. Without this rule, two processes that begin to ask at the same time could share the shards for good, and neither
-/// would ever be ready.
+/// The epoch of the shard, a living process that has this shard or another one, and whether the asking process has a shard.
 const HOLDER: &str = "\
-SELECT s.epoch, s.timeline, s.secret, n.node, n.name, n.address
+SELECT s.epoch, s.timeline, s.secret, n.node, n.name, n.address, EXISTS (SELECT FROM tickwheel.shard m WHERE m.owner = $2)
 FROM tickwheel.shard s LEFT JOIN LATERAL (
     SELECT n.node, n.name, n.address FROM tickwheel.shard o JOIN tickwheel.node n ON n.node = o.owner
     WHERE NOT n.ended AND n.node <> $2 ORDER BY o.shard <> s.shard, o.shard LIMIT 1
@@ -113,7 +116,7 @@ pub(super) fn take(link: &mut Link, take: &Take) -> Result<Taken, Failure> {
     if let Some(holder) = holder(found)? {
         return Ok(Taken::Held(holder));
     }
-    let (epoch, before): (i64, i64) = (found.get(0)?, found.get(1)?);
+    let (epoch, before, has_shards): (i64, i64, bool) = (found.get(0)?, found.get(1)?, found.get(6)?);
     let secret =
         <[u8; 16]>::try_from(found.get::<&[u8]>(2)?).map_err(|_| foreign("the secret has not 16 bytes"))?;
     let timeline: i64 = row(&results, 1, 0)?.get(0)?;
@@ -123,8 +126,9 @@ pub(super) fn take(link: &mut Link, take: &Take) -> Result<Taken, Failure> {
 
     let mut pipeline = Pipeline::new();
     pipeline.text(BEGIN);
-    // The next statement sees what the process before has taken.
-    pipeline.kept("SELECT pg_advisory_xact_lock($1)", vec![Param::Int8(TAKE_LOCK)]);
+    // The lock has a statement of its own: the next statement then has a newer snapshot, in which all earlier takings are.
+    let lock = if has_shards { "SELECT" } else { "SELECT pg_advisory_xact_lock($1)" };
+    pipeline.kept(lock, if has_shards { Vec::new() } else { vec![Param::Int8(TAKE_LOCK)] });
     let claim = vec![shard.clone(), me.clone(), Param::Int8(epoch), Param::Int8(step), Param::Int8(timeline)];
     pipeline.kept(TAKE, claim);
     for sql in [NEWEST_FOLD, BATCHES, RULES, LEASED] {

@@ -135,7 +135,7 @@ fn write(notice: Notice) {
         Notice::ReadOnly { why } => tracing::error!(
             event = events::READ_ONLY,
             why = &*why,
-            "the store has failed: nothing is changed any more, and reads go on; mend the cause, then start the server again"
+            "the store has failed: nothing is changed until the cause is mended, and reads go on; a data directory needs a new start of the server then, a database is tried again without one"
         ),
         Notice::CommitWaits { took } => tracing::warn!(
             event = events::COMMIT_WAITS,

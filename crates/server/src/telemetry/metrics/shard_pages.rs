@@ -9,7 +9,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::base::others::let_others;
 
 /// A scrape waits this long for a shard. By default Prometheus waits 10 s for all.
-const ANSWER_TIME_MAX: Duration = Duration::from_secs(5);
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(3);
 
 /// The counts of events that each shard told last, kept from scrape to scrape. A sum of all shards then never falls: Prometheus would take that for a
 /// restart, and the next rise for work.
@@ -33,8 +33,8 @@ impl<'a> ShardPages<'a> {
         Self { queue, totals, answering, silent: BTreeSet::new(), list: Some(ListQueues::default()) }
     }
 
-    /// The next page, which may be empty, and the figures of all shards; `None` after the last. Of a shard that does not answer, the figures have only
-    /// the counts that it told last.
+    /// The next page, which may be empty, and the figures of all shards; `None` after the last. A shard that does not answer adds only the counts that
+    /// it told last.
     pub(crate) async fn next(&mut self) -> Option<(Vec<QueueCounts>, Box<Stats>)> {
         let list = self.list.take()?;
         let until = Instant::now() + ANSWER_TIME_MAX;
@@ -45,7 +45,21 @@ impl<'a> ShardPages<'a> {
             .collect();
         let mut answers = Vec::with_capacity(asked.len());
         for (shard, answer) in asked {
-            if let Ok(Ok(stats)) = answer.await {
+            answers.push((shard, answer.await.ok().and_then(Result::ok)));
+        }
+        // Awaiting answers that are ready at once does not yield, so this call does.
+        let_others().await;
+        Some(self.add(list, answers))
+    }
+
+    fn add(
+        &mut self,
+        list: ListQueues,
+        of_shards: Vec<(ShardId, Option<Box<Stats>>)>,
+    ) -> (Vec<QueueCounts>, Box<Stats>) {
+        let mut answers = Vec::with_capacity(of_shards.len());
+        for (shard, stats) in of_shards {
+            if let Some(stats) = stats {
                 self.totals.0.insert(shard.number(), stats.totals());
                 self.answering.push(shard);
                 answers.push(stats);
@@ -55,11 +69,9 @@ impl<'a> ShardPages<'a> {
         }
         let told = self.silent.iter().filter_map(|number| self.totals.0.get(number));
         let mut stats = Queue::sum_stats(&list, answers.into_iter().chain(told.cloned().map(Box::new)));
-        // Awaiting answers that are ready at once does not yield, so this call does.
-        let_others().await;
         let page = std::mem::take(&mut stats.page);
         self.list = page.next.map(|next| ListQueues { after: Some(next), max: QUEUES_PAGE_MAX, ..list });
-        Some((page.queues, stats))
+        (page.queues, stats)
     }
 
     /// Whether a shard has answered, so that the figures of the present state are of something.
@@ -87,6 +99,29 @@ mod tests {
             scheduled = stats.scheduled_total;
         }
         (queues, scheduled, pages.has_answer())
+    }
+
+    /// The second shard answers the first page only.
+    #[test]
+    fn a_silent_shard_adds_the_counts_that_it_told_last() {
+        let queue = Queue::options().shards(2).open_memory().expect("a queue");
+        let shards: Vec<ShardId> = queue.health_of_shards().into_iter().map(|(shard, _)| shard).collect();
+        let told = |scheduled_total, waiting| {
+            Some(Box::new(Stats { scheduled_total, waiting, room: 9, ..Stats::default() }))
+        };
+        let mut totals = ShardTotals::default();
+        let mut pages = ShardPages::new(&queue, &mut totals);
+        let mut add = |answers: [Option<Box<Stats>>; 2]| {
+            pages.answering.clear();
+            let of_shards = shards.iter().copied().zip(answers).collect();
+            let (_, stats) = pages.add(ListQueues::default(), of_shards);
+            (stats.scheduled_total, stats.waiting, stats.room, pages.has_answer(), pages.answering.len())
+        };
+        assert_eq!(add([told(5, 1), told(70, 2)]), (75, 3, 9, true, 2));
+        assert_eq!(add([told(6, 1), None]), (76, 1, 9, true, 1));
+        assert_eq!(add([None, None]), (76, 0, u64::MAX, false, 0));
+        let name = |n: u32| QueueName::new(&format!("q{n}")).expect("a name");
+        assert!((0..9).all(|n| pages.is_silent(&name(n))), "no shard answers");
     }
 
     #[tokio::test]
