@@ -109,8 +109,16 @@ const POSTGRES: Page = Page {
             ],
         },
     ],
-    rows: &["tickwheel", "raw-1", "raw-4", "jobs"],
-    ratios: &[("tickwheel", "floor"), ("tickwheel", "raw-1"), ("tickwheel", "raw-4"), ("tickwheel", "jobs")],
+    rows: &["tickwheel", "keyless", "raw-1", "raw-4", "jobs"],
+    ratios: &[
+        ("tickwheel", "floor"),
+        ("tickwheel", "raw-1"),
+        ("tickwheel", "raw-4"),
+        ("tickwheel", "jobs"),
+        ("keyless", "floor"),
+        ("keyless", "raw-1"),
+        ("keyless", "jobs"),
+    ],
 };
 
 const SHARDS: Page = Page {

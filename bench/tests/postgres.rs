@@ -38,6 +38,9 @@ fn a_tiny_run_brings_every_figure_and_leaves_no_file() {
             assert!(done.contains(&format!("tickwheel {workload} tasks_s/{ratio}")), "{ratio}: {csv}");
         }
     }
+    for figure in ["pg-schedule tasks_s/jobs", "pg-single p50_ms/raw-1"] {
+        assert!(done.contains(&format!("keyless {figure}")), "keyless {figure} is missing: {csv}");
+    }
     for name in ["tickwheel", "raw-1", "jobs"] {
         for figure in ["pg-single p50_ms", "pg-held before_ms", "pg-held cycle_ms", "pg-held cycle_ms/before"]
         {

@@ -85,6 +85,12 @@ impl Task {
         Ok(Put::new(queue, Key::new(&self.key)?).at(due_at).payload(self.payload))
     }
 
+    /// Returns the call that puts the task without a key. It gets its id as its key.
+    pub(crate) fn put_keyless(self, queue: &QueueName) -> anyhow::Result<Put> {
+        let due_at = Timestamp::from_ms(self.due_at).context("a due time before 1970")?;
+        Ok(Put::without_key(queue).at(due_at).payload(self.payload))
+    }
+
     /// Returns the due time.
     pub(crate) fn due(&self) -> SystemTime {
         UNIX_EPOCH + Duration::from_millis(self.due_at.cast_unsigned())

@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 use tickwheel_postgres::PostgresOptions;
-use tickwheel_queue::{Queue, QueueName};
+use tickwheel_queue::{Put, Queue, QueueName};
 
 use super::base::Base;
 use super::link::Link;
@@ -14,13 +14,15 @@ use crate::embedded::{Caller, Load, Task};
 pub(super) struct Ours {
     queue: Queue,
     base: Base,
+    /// Whether the tasks are put without keys.
+    is_keyless: bool,
 }
 
 impl Ours {
-    pub(super) fn open(server: &Server) -> anyhow::Result<Self> {
+    pub(super) fn open(server: &Server, is_keyless: bool) -> anyhow::Result<Self> {
         let base = Base::make(server)?;
         let stores = PostgresOptions::new(&base.url).connect().context("open the queue")?;
-        Ok(Self { queue: Queue::options().open_shards(stores)?, base })
+        Ok(Self { queue: Queue::options().open_shards(stores)?, base, is_keyless })
     }
 
     /// Returns how many shards there are, and how many connections to the database.
@@ -61,7 +63,8 @@ impl Subject for Ours {
     fn workers(&self, load: &Load) -> anyhow::Result<Workers> {
         let caller = |queue| -> (Box<dyn Worker>, Vec<usize>) {
             let caller = Caller { queue: self.queue.clone() };
-            (Box::new(Named { caller, names: load.queues.clone() }), vec![queue])
+            let names = load.queues.clone();
+            (Box::new(Named { caller, names, is_keyless: self.is_keyless }), vec![queue])
         };
         Ok((0..load.queues.len()).map(caller).collect())
     }
@@ -71,16 +74,24 @@ impl Subject for Ours {
 struct Named {
     caller: Caller,
     names: Vec<QueueName>,
+    is_keyless: bool,
+}
+
+impl Named {
+    fn call(&self, queue: usize, task: Task) -> anyhow::Result<Put> {
+        let name = &self.names[queue];
+        if self.is_keyless { task.put_keyless(name) } else { task.put(name) }
+    }
 }
 
 impl Worker for Named {
     fn put(&mut self, queue: usize, tasks: Vec<Task>) -> anyhow::Result<()> {
-        let puts = tasks.into_iter().map(|task| task.put(&self.names[queue]));
+        let puts = tasks.into_iter().map(|task| self.call(queue, task));
         self.caller.put(puts.collect::<Result<_, _>>()?)
     }
 
     fn put_one(&mut self, queue: usize, task: Task) -> anyhow::Result<()> {
-        self.caller.put(vec![task.put(&self.names[queue])?])
+        self.caller.put(vec![self.call(queue, task)?])
     }
 
     fn take(&mut self, queue: usize, max: u64) -> anyhow::Result<u64> {

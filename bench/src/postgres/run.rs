@@ -21,6 +21,8 @@ const CONNECTIONS: usize = 4;
 
 /// The implementations, in the order of the first round. `raw-1` and `raw-4`: one connection, and as many as our lanes.
 const ALL: [&str; 4] = ["tickwheel", "raw-1", "raw-4", "jobs"];
+/// Those that put tasks: `keyless` is tickwheel, and the tasks have no keys, as in a table of jobs.
+const PUTTING: [&str; 5] = ["tickwheel", "keyless", "raw-1", "raw-4", "jobs"];
 
 /// Runs all rounds.
 pub(crate) fn run(arguments: &PostgresArguments) -> anyhow::Result<Report> {
@@ -30,7 +32,7 @@ pub(crate) fn run(arguments: &PostgresArguments) -> anyhow::Result<Report> {
     };
     eprintln!("{}", server.describe()?);
     let loads = Loads::new(arguments)?;
-    let ours = Ours::open(&server)?;
+    let ours = Ours::open(&server, false)?;
     let bytes = ours.bytes_of(&loads.far)?;
     eprintln!(
         "{} queues with a caller each, {} tasks of {PAYLOAD_BYTES} bytes in a batch, {} in a measurement; records of {} and bodies of {} bytes",
@@ -50,21 +52,21 @@ pub(crate) fn run(arguments: &PostgresArguments) -> anyhow::Result<Report> {
             "raw-1" => Box::new(Raw::open(&server, 1, bytes)?),
             "raw-4" => Box::new(Raw::open(&server, CONNECTIONS, bytes)?),
             "jobs" => Box::new(Peer::open(&server, CONNECTIONS)?),
-            _ => Box::new(Ours::open(&server)?),
+            _ => Box::new(Ours::open(&server, name == "keyless")?),
         })
     };
     let mut report = Report::default();
     for round in 0..arguments.rounds {
         if arguments.wants("schedule") {
             let rate = |name: &str| rates::schedule(&*open(name)?, &loads.far);
-            of_rates(&mut report, "pg-schedule", arguments.tasks, &of_all(&ALL, round, rate)?);
+            of_rates(&mut report, "pg-schedule", arguments.tasks, &of_all(&PUTTING, round, rate)?);
         }
         if arguments.wants("acked") {
             let rate = |name: &str| rates::acked(&*open(name)?, &loads.due);
             of_rates(&mut report, "pg-acked", arguments.tasks, &of_all(&ALL, round, rate)?);
         }
         if arguments.wants("single") {
-            let names = ["tickwheel", "raw-1", "jobs"];
+            let names = ["tickwheel", "keyless", "raw-1", "jobs"];
             let times =
                 of_all(&names, round, |name| single::p50_ms(&*open(name)?, &loads.far, arguments.singles))?;
             of_single(&mut report, &times);
@@ -113,8 +115,8 @@ fn of(figures: &[(&str, f64)], wanted: &str) -> f64 {
 /// Adds the rates of a round, and ours beside the others. The floor is what the database can do: the faster of the two raw ones in this
 /// round.
 fn of_rates(report: &mut Report, workload: &str, tasks: u64, rates: &[(&'static str, f64)]) {
-    for name in ALL {
-        report.add(name, workload, tasks, "tasks_s", of(rates, name));
+    for (name, rate) in rates {
+        report.add(name, workload, tasks, "tasks_s", *rate);
     }
     let floor = f64::max(of(rates, "raw-1"), of(rates, "raw-4"));
     for (name, rate) in [
@@ -123,7 +125,11 @@ fn of_rates(report: &mut Report, workload: &str, tasks: u64, rates: &[(&'static 
         ("raw-4", of(rates, "raw-4")),
         ("jobs", of(rates, "jobs")),
     ] {
-        report.add("tickwheel", workload, tasks, &format!("tasks_s/{name}"), of(rates, "tickwheel") / rate);
+        for ours in
+            ["tickwheel", "keyless"].into_iter().filter(|ours| rates.iter().any(|(name, _)| name == ours))
+        {
+            report.add(ours, workload, tasks, &format!("tasks_s/{name}"), of(rates, ours) / rate);
+        }
     }
 }
 
@@ -132,8 +138,10 @@ fn of_single(report: &mut Report, times: &[(&'static str, f64)]) {
         report.add(name, "pg-single", 1, "p50_ms", *ms);
     }
     for name in ["raw-1", "jobs"] {
-        let ratio = of(times, "tickwheel") / of(times, name);
-        report.add("tickwheel", "pg-single", 1, &format!("p50_ms/{name}"), ratio);
+        for ours in ["tickwheel", "keyless"] {
+            let ratio = of(times, ours) / of(times, name);
+            report.add(ours, "pg-single", 1, &format!("p50_ms/{name}"), ratio);
+        }
     }
 }
 
