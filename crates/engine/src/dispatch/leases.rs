@@ -96,6 +96,13 @@ impl Leases {
         self.ends.next_wake()
     }
 
+    /// Returns when the lease ends, by the wall clock as it is now, and rounded up. This is another instant than the worker was told if the wall clock
+    /// was set meanwhile.
+    pub(crate) fn ends_at(&self, lease: &RunningLease, now: Now) -> Timestamp {
+        let deadline = self.ends.deadline(lease.timer).unwrap_or_default();
+        now.due_after(deadline.saturating_sub(now.mono_tick())).unwrap_or(Timestamp::MAX)
+    }
+
     pub(crate) fn slots(&self) -> impl Iterator<Item = Slot> {
         self.running.values().map(|&(slot, _)| slot)
     }

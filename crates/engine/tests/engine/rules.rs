@@ -617,6 +617,21 @@ fn a_lease_written_down_goes_on_though_the_wall_clock_shows_a_time_before_its_ta
     assert_eq!(world.ack(lease[0].token), TokenAnswer::Acked);
 }
 
+/// The simulator's find: the task came again after as much time as the clock was set back by.
+#[test]
+fn a_lease_written_down_is_as_long_as_it_was_though_the_wall_clock_was_set_back() {
+    let mut world = World::with(small_horizon());
+    world.pass_ms(1_000_000);
+    world.put_in("a", 0);
+    world.lease(1, 100);
+    world.step_wall_ms(-900_000);
+    world = world.stop();
+    world.pass_ms(50);
+    assert_eq!(world.lease(1, 100).len(), 0, "half of the lease is left");
+    world.pass_ms(52);
+    assert_eq!(world.lease(1, 100).len(), 1);
+}
+
 #[test]
 fn a_revoked_lease_counts_as_an_attempt() {
     let mut world = World::new();
