@@ -79,6 +79,22 @@ fn the_scripts_run_in_one_transaction_and_the_roles_again() {
     assert!(!first.contains("{=") && !first.contains(",="), "PUBLIC has a right: {first}");
 }
 
+/// Servers that start together on an empty database: one makes the tables, and the others find them.
+#[test]
+fn processes_that_start_together_make_the_tables_once() {
+    let Some(server) = kit::shared() else { return };
+    for _ in 0..5 {
+        let database = server.database();
+        std::thread::scope(|scope| {
+            let starts = ["one", "two", "three", "four"].map(|name| {
+                let url = database.url();
+                scope.spawn(move || kit::node(&url, name).close())
+            });
+            starts.into_iter().for_each(|start| start.join().expect("it opens"));
+        });
+    }
+}
+
 #[test]
 fn a_script_that_is_rolled_back_leaves_nothing() {
     let Some(server) = shared() else { return };

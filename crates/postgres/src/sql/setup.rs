@@ -23,7 +23,13 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// The name of the sessions that make the tables.
 const APPLICATION: &str = "tickwheel";
 
-const EXISTS: &str = "SELECT to_regclass('tickwheel.cluster') IS NOT NULL";
+/// A look at the tables of the catalogue, because `to_regclass` may answer from a cache: a process that waited for another one that made the tables would
+/// not see them.
+const EXISTS: &str = "\
+SELECT EXISTS (
+    SELECT FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = 'tickwheel' AND c.relname = 'cluster'
+)";
 
 const CLUSTER: &str = "SELECT identity, shards, lease_ms, format, clock FROM tickwheel.cluster";
 
