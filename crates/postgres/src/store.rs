@@ -517,7 +517,7 @@ impl QueueStore for PostgresStore {
                 format!("`{name}` at {address} has the shard")
             }
         });
-        held.or_else(|| self.node.trouble()).or_else(|| self.node.silence())
+        self.node.trouble().or_else(|| self.node.silence()).or(held)
     }
 
     fn can_stall(&self) -> bool {

@@ -57,6 +57,12 @@ events! {
     DISK_ROOM_AGAIN = "disk_room_again";
     /// The server became read-only.
     READ_ONLY = "read_only";
+    /// The server answers for all shards again, or for the first time.
+    SHARDS_SERVED = "shards_served";
+    /// The server does not answer for all shards.
+    SHARDS_UNSERVED = "shards_unserved";
+    /// All shards answer, and something is in the way.
+    SHARDS_HINDERED = "shards_hindered";
     /// No task could be made of a row in the inbox of the database.
     INBOX_ROW_REFUSED = "inbox_row_refused";
     /// A commit that is under way is slow.

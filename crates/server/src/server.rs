@@ -31,6 +31,7 @@ use crate::service::supervisor::Supervisor;
 use crate::start_error::StartError;
 use crate::targets::{Outside, Targets};
 use crate::telemetry::notices::{self, Notices};
+use crate::telemetry::serving;
 
 /// Open files that are not served connections: those of the store and the runtime, the standard streams, refused
 /// connections.
@@ -305,6 +306,7 @@ impl Server {
         let (app, mut tasks) = (&self.app, JoinSet::new());
         let supervisor = &app.supervisor;
         keep(&mut tasks, supervisor, "notices", self.notices.clone(), Notices::write);
+        keep(&mut tasks, supervisor, "shards", app.queue.clone(), serving::watch);
         keep(&mut tasks, supervisor, "jobs", app.jobs.clone(), Jobs::keep_up);
         keep(&mut tasks, supervisor, "targets", app.targets.clone(), Targets::keep_up);
         keep(&mut tasks, supervisor, "tokens", Arc::clone(&app.authorizer), Authorizer::keep_up);

@@ -43,3 +43,11 @@ pub enum Unavailable {
         room: u64,
     },
 }
+
+impl Unavailable {
+    /// Whether the shard may be served later, here or by another process, so that the same call can be made again.
+    #[must_use]
+    pub fn is_of_database(&self) -> bool {
+        matches!(self, Self::Unowned | Self::Late { .. } | Self::Indeterminate { .. })
+    }
+}

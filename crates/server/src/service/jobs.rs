@@ -304,7 +304,7 @@ impl Jobs {
             let health = self.queue.health_of_jobs();
             if health.acquired == running.acquired {
                 let Err(error) = self.keep(&job).await else { break job };
-                let is_unserved = matches!(&error, JobError::Unavailable(why) if is_of_database(why));
+                let is_unserved = matches!(&error, JobError::Unavailable(why) if why.is_of_database());
                 if (!is_unserved || health.read_only.is_some()) && !self.stopping.is_given() {
                     // The last stored value says that the job is running, so the next start continues it.
                     let JobBody { id, queue, .. } = &job.body;
@@ -356,7 +356,7 @@ impl Jobs {
             let job = running.job.lock().await.clone();
             // A process that was frozen may not have noticed yet that another one has the shard. A call of the shard does.
             match self.queue.jobs().await {
-                Err(why) if is_of_database(&why) => return Err(translate::unavailable(&why)),
+                Err(why) if why.is_of_database() => return Err(translate::unavailable(&why)),
                 _ => return Ok(Some(job)),
             }
         }
@@ -420,11 +420,6 @@ impl Jobs {
 fn refusal(full: Full) -> Problem {
     let hint = "try again when one of them is over; GET /v1/jobs shows how they go, and DELETE /v1/jobs/{id} stops one";
     Problem::busy(full.limit_of("jobs under way", "jobs"), 5).with_hint(hint)
-}
-
-/// Whether the database may serve the shard later, so that the same call can be made again.
-fn is_of_database(why: &Unavailable) -> bool {
-    matches!(why, Unavailable::Unowned | Unavailable::Late { .. } | Unavailable::Indeterminate { .. })
 }
 
 fn not_kept(error: &JobError) -> Problem {

@@ -55,7 +55,12 @@ pub(crate) async fn say_started(queue: &Queue, directory: Option<&Path>) {
         dead = count(|tasks| tasks.dead),
         checkpoint = found.and_then(|found| found.checkpoint.as_deref()),
         log_frames = found.map(|found| found.frames),
-        "the tasks are loaded"
+        "{}",
+        if health.ready {
+            "the tasks are loaded"
+        } else {
+            "the server has started, and does not have its shards yet"
+        }
     );
     if let Some(left) = health.recovery {
         tracing::warn!(

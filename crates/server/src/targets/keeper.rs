@@ -100,7 +100,10 @@ impl Targets {
         let targets = match queue.targets().await {
             Ok(targets) => targets,
             Err(why) => {
-                log_lines::not_read(&translate::unavailable(&why).detail);
+                // The log tells by itself that another server has the shards, or that the database is silent.
+                if !why.is_of_database() {
+                    log_lines::not_read(&translate::unavailable(&why).detail);
+                }
                 return false;
             }
         };

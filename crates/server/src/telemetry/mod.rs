@@ -5,4 +5,5 @@ pub(crate) mod metrics;
 pub(crate) mod notices;
 pub(crate) mod refusals;
 pub(crate) mod requests;
+pub(crate) mod serving;
 pub(crate) mod span;

@@ -161,7 +161,7 @@ fn write(notice: Notice) {
             event = events::INBOX_ROW_REFUSED,
             row,
             why = &*why,
-            "no task could be made of a row in the inbox; the row is in the table tickwheel.inbox_refused"
+            "no task could be made of a row in the inbox; the row moves to the table tickwheel.inbox_refused"
         ),
         // A notice that a later version of the queue may add is not written yet.
         _ => {}
