@@ -89,7 +89,7 @@ impl Shop {
 #[test]
 fn the_statements_of_the_page_put_and_cancel_within_a_transaction() {
     let Some(shop) = Shop::open() else { return };
-    let [put, cancel] = blocks("sql").try_into().expect("two blocks");
+    let [put, cancel, again] = blocks("sql").try_into().expect("three blocks");
     shop.psql(&put.replace("COMMIT;", "ROLLBACK;"));
     assert_eq!((shop.state(17), shop.payload(17)), (String::new(), None));
     shop.psql(&put);
@@ -97,6 +97,14 @@ fn the_statements_of_the_page_put_and_cancel_within_a_transaction() {
         (shop.state(17), shop.payload(17)),
         ("unpaid".to_owned(), Some(r#"{"order": 17}"#.to_owned()))
     );
+    let database = shop.postgres.database_named("shop");
+    database.psql(
+        r#"INSERT INTO tickwheel.inbox_refused (id, shard, op, queue, key, due_at, payload, content_type, put_at, reason)
+        VALUES (39, tickwheel.shard_of('close'), 1, 'close', 'order:18', 4102444800000, '{"order": 18}', 'application/json', 1, 'a worker had it')"#,
+    );
+    database.psql(&again);
+    assert_eq!(shop.payload(18), Some(r#"{"order": 18}"#.to_owned()));
+    assert_eq!(database.psql("SELECT count(*) FROM tickwheel.inbox_refused"), "0");
     shop.psql(&cancel);
     assert_eq!(shop.payload(17), None);
 }
