@@ -9,7 +9,7 @@ use tickwheel_client::blocking::Client;
 
 use crate::run::run;
 use crate::server::Server;
-use crate::stores::is_left_out;
+use crate::stores::{is_left_out, is_postgres};
 
 fn text(path: &Path) -> &str {
     path.to_str().expect("UTF-8")
@@ -111,7 +111,8 @@ fn a_backup_is_begun_without_waiting_listed_and_stopped() {
 fn bad_arguments_of_a_backup_are_refused_with_a_hint() {
     let server = Server::start(&["--memory", "--listen", "127.0.0.1:0"]);
     let nowhere = run(&["backup", "--server", &server.url]);
-    assert!(nowhere.code == 1 && nowhere.err.contains("--backup-dir"), "{}", nowhere.err);
+    let advice = if is_postgres() { "pg_dump" } else { "--backup-dir" };
+    assert!(nowhere.code == 1 && nowhere.err.contains(advice), "{}", nowhere.err);
     let half = run(&["backup", "./data"]);
     assert!(half.code == 2 && half.err.contains("TO"), "{}", half.err);
     let schedule = run(&["serve", "--memory", "--backup-every", "1h"]);

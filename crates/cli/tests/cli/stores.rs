@@ -56,7 +56,8 @@ fn is_ready(address: &str) -> std::io::Result<bool> {
     Ok(answer.split(' ').nth(1) == Some("200"))
 }
 
-fn is_postgres() -> bool {
+/// Whether the servers of this run keep their tasks in databases.
+pub(crate) fn is_postgres() -> bool {
     std::env::var_os("TICKWHEEL_TEST_POSTGRES").is_some()
 }
 
