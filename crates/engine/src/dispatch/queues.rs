@@ -26,7 +26,7 @@ pub(crate) struct Queues {
     gone: BTreeMap<String, QueueTotals>,
     /// The sum of the figures of all queues that the engine has forgotten.
     forgotten: QueueFigures,
-    /// How many queues have appeared since the engine started.
+    /// How many queues have appeared since this process first had the shard.
     appeared: u64,
     queues: Vec<Option<Queue>>,
     free: Vec<QueueNo>,
@@ -208,7 +208,7 @@ impl Queues {
         self.queues.iter_mut().flatten().for_each(|queue| queue.appeared += appeared);
     }
 
-    /// Returns how many queues have appeared since the engine started.
+    /// Returns how many queues have appeared since this process first had the shard.
     pub(crate) fn appeared(&self) -> u64 {
         self.appeared
     }
