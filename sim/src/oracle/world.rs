@@ -430,7 +430,11 @@ impl World {
     /// Makes the dead task with this id live again.
     fn revive(&mut self, id: u64, op: &Op, clock: &Clock) {
         let mut task = match self.keyless(id) {
-            Some(at) => self.buried.remove(at),
+            // The revoked lease was one of the task that had the key until now.
+            Some(at) => {
+                self.revoked_before.extend(self.revoked.take());
+                self.buried.remove(at)
+            }
             None => self.dead.take().expect("it has the key"),
         };
         self.buried.extend(self.dead.take());

@@ -450,6 +450,26 @@ fn only_the_latest_revoked_lease_must_be_remembered() {
             play.cancel("a", true, Answer::Cancelled)?;
             play.ack("t1", said)
         });
+        // The task died, and an older dead task has the key again.
+        holds(|play| {
+            let bury = |play: &mut Play, token: &str| {
+                let (tokens, how) = (vec![token.to_owned()], How::Buried);
+                let verb = Verb::Nack { tokens, delay_ms: None, at_least_ms: None, how };
+                play.call(None, verb, Answer::Tokens(vec![TokenAnswer::Nacked]))
+            };
+            delivered(play)?;
+            bury(play, "t1")?;
+            play.put("a", DUE, ready("a", 2, 7, DUE))?;
+            play.lease(1, vec![found("a", 2, DUE, "t2")])?;
+            let verb = Verb::Patch { due: None, payload: Some(7), if_match: None, revoke: true };
+            let task = View { payload: 7, attempt: 1, ..ready("a", 2, 8, DUE) };
+            play.call(Some("a"), verb, Answer::Stored { created: false, task })?;
+            play.lease(1, vec![Delivery { payload: 7, ..again(2, found("a", 2, DUE, "t3")) }])?;
+            bury(play, "t3")?;
+            let task = ready("a", 1, 9, play.wall);
+            play.call(Some("a"), Verb::Redrive { id: 1 }, Answer::Stored { created: false, task })?;
+            play.ack("t2", said)
+        });
     }
 }
 
