@@ -126,6 +126,25 @@ pub const BUGS: [Bug; 53] = [
 /// The number of seeds that have to fail before the verdict about the promises is given.
 pub const FAILURES: usize = 20;
 
+/// When a search ends before it has run all of its seeds.
+#[derive(Copy, Clone, Debug)]
+pub struct Enough {
+    /// The number of seeds that have to fail.
+    pub failures: usize,
+    /// The bug that is looked for. A few seeds may all have failed on promises that only follow from it, so the search goes on until the verdict is
+    /// good, or until [`FAILURES`] seeds have failed.
+    pub bug: Option<Bug>,
+}
+
+impl Enough {
+    /// Whether the search is over, with the promises that were found broken, one for each failed seed.
+    pub fn is_met_by<'a>(&self, promises: impl Iterator<Item = &'a str>) -> bool {
+        let promises: Vec<&str> = promises.collect();
+        promises.len() >= self.failures
+            && (promises.len() >= FAILURES || self.bug.is_none_or(|bug| bug.found_on(&promises).is_ok()))
+    }
+}
+
 impl Bug {
     /// The same bug, looked for among several nodes.
     const fn in_cluster(self) -> Self {
@@ -196,5 +215,17 @@ mod tests {
         assert!(bug.found_on(&["P3", "P3", "P3", "P2"]).is_err(), "mostly on another one");
         assert!(bug.found_on(&[]).is_err(), "not found");
         assert!(find("u33").is_err());
+    }
+
+    #[test]
+    fn a_search_goes_on_while_its_failures_only_follow_from_the_bug() {
+        let bug = find("u32-deadline-wrap").ok();
+        let enough = Enough { failures: 2, bug };
+        assert!(!enough.is_met_by(["P2"].into_iter()), "too few");
+        assert!(enough.is_met_by(["P3", "P2"].into_iter()));
+        assert!(!enough.is_met_by(["P3", "P3"].into_iter()), "none on the promise that the bug breaks");
+        assert!(enough.is_met_by(["P3", "P3", "P2"].into_iter()));
+        assert!(enough.is_met_by(["P3"; FAILURES].into_iter()), "a verdict is given at last");
+        assert!(Enough { failures: 1, bug: None }.is_met_by(["P3"].into_iter()));
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use crate::bugs::Enough;
 use crate::coverage::Coverage;
 use crate::options::Options;
 use crate::rng::Rng;
@@ -21,8 +22,8 @@ pub struct Campaign {
     pub watch: Watch,
     /// Whether a run that ended with a panic of the product is not counted as a failure, because the oracle has to find the bug.
     pub past_panics: bool,
-    /// Stop after this number of failures.
-    pub failures_max: usize,
+    /// When to stop.
+    pub enough: Enough,
 }
 
 /// A seed that failed.
@@ -107,7 +108,8 @@ impl Campaign {
                     Err(failure) if self.past_panics && failure.promise == PANIC => total.panics += 1,
                     Err(failure) => {
                         total.failures.push(*failure);
-                        stop.fetch_or(total.failures.len() >= self.failures_max, Ordering::Relaxed);
+                        let promises = total.failures.iter().map(|failure| failure.promise);
+                        stop.fetch_or(self.enough.is_met_by(promises), Ordering::Relaxed);
                     }
                 }
             }

@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode};
 use std::time::Instant;
 
 use clap::Parser;
-use tickwheel_sim::bugs::{self, Bug, Sought};
+use tickwheel_sim::bugs::{self, Bug, Enough, Sought};
 use tickwheel_sim::campaign::{Campaign, Failure, Verdict, options_of};
 use tickwheel_sim::cluster;
 use tickwheel_sim::cluster::search::Search;
@@ -159,13 +159,13 @@ fn seeds_of(arguments: &Arguments) -> Result<Vec<u64>, String> {
     }
 }
 
-/// Stop after this number of failures.
-fn failures_max(arguments: &Arguments, bug: Option<Bug>) -> usize {
-    match bug {
+fn enough(arguments: &Arguments, bug: Option<Bug>) -> Enough {
+    let failures = match bug {
         _ if arguments.keep_going => usize::MAX,
         Some(_) => arguments.failures,
         None => 1,
-    }
+    };
+    Enough { failures, bug }
 }
 
 /// Runs seeds of several nodes above one database.
@@ -183,7 +183,7 @@ fn run_cluster(arguments: &Arguments, bug: Option<Bug>, wrong: Wrong) -> Result<
         jobs: arguments.jobs,
         twice: bug.is_none(),
         past_panics: bug.is_some(),
-        failures_max: failures_max(arguments, bug),
+        enough: enough(arguments, bug),
     };
     let begun = Instant::now();
     let searched = search.go(|runs| {
@@ -228,7 +228,7 @@ fn run_seeds(arguments: &Arguments, bug: Option<Bug>) -> Result<ExitCode, String
         jobs: arguments.jobs,
         watch: Watch { trace: arguments.trace, until_step: arguments.until_step },
         past_panics: bug.is_some(),
-        failures_max: failures_max(arguments, bug),
+        enough: enough(arguments, bug),
     };
     let begun = Instant::now();
     let verdict = campaign.go(|runs| {

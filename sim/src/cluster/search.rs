@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::{Outcome, run};
+use crate::bugs::Enough;
 use crate::database::Wrong;
 use crate::run::PANIC;
 
@@ -21,8 +22,8 @@ pub struct Search {
     pub twice: bool,
     /// Whether a run that ended with a panic of the product is not counted as a failure, because the ledger has to find the bug.
     pub past_panics: bool,
-    /// Stop after this number of failures.
-    pub failures_max: usize,
+    /// When to stop.
+    pub enough: Enough,
 }
 
 /// A seed that failed.
@@ -76,7 +77,8 @@ impl Search {
                     Some(failure) if self.past_panics && failure.promise == PANIC => total.panics += 1,
                     Some(failure) => {
                         total.failures.push(failure);
-                        stop.fetch_or(total.failures.len() >= self.failures_max, Ordering::Relaxed);
+                        let promises = total.failures.iter().map(|failure| failure.promise);
+                        stop.fetch_or(self.enough.is_met_by(promises), Ordering::Relaxed);
                     }
                 }
             }
