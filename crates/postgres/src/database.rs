@@ -393,6 +393,13 @@ pub enum Read {
     Count(DueHistogram),
     /// The ends in all folds.
     History,
+    /// Keys of tasks.
+    Keys {
+        /// The queues, each with the key behind which its page begins, or with an empty text.
+        of: Vec<(QueueName, String)>,
+        /// The largest number of keys of one queue.
+        max: usize,
+    },
 }
 
 /// A list or a forecast that the database has not answered by then is refused, because the other questions wait behind it.
@@ -403,6 +410,11 @@ impl Read {
     #[must_use]
     pub fn can_fail(&self) -> bool {
         matches!(self, Self::ScanFilter { .. } | Self::Count(_))
+    }
+
+    /// Whether tasks are looked up by key or by id.
+    pub(crate) const fn is_find(&self) -> bool {
+        matches!(self, Self::Find(_))
     }
 }
 
@@ -438,6 +450,8 @@ pub enum Rows {
     },
     /// The ends in each fold, in the order of the folds, each with the number of the fold.
     History(Vec<(i64, Vec<u8>)>),
+    /// The queue and the key of tasks. Each queue has its first keys, in the order of their bytes.
+    Keys(Vec<(String, String)>),
 }
 
 /// A task as a row.

@@ -11,6 +11,7 @@ pub mod counts;
 pub mod database;
 mod inbox;
 mod inbox_row;
+mod known_keys;
 mod lane;
 mod mailbox;
 mod node;

@@ -8,6 +8,7 @@ use tickwheel_engine::Validity;
 use crate::clock::DatabaseClock;
 use crate::database::{Holder, InboxPage, Read, Seen};
 use crate::inbox::Inbox;
+use crate::known_keys::KeyRoom;
 use crate::lane::{Job, Outcome};
 use crate::mailbox::Mailbox;
 use crate::pulse::Pulse;
@@ -25,6 +26,7 @@ pub struct Node {
     lanes: Vec<Mailbox<(u32, Job)>>,
     reads: Vec<Mailbox<ReadJob>>,
     inbox: Inbox,
+    key_room: Arc<KeyRoom>,
     shards: Mutex<BTreeMap<u32, Arc<News>>>,
     /// The other incarnations that beat, and the troubles of the threads.
     state: Mutex<State>,
@@ -48,6 +50,8 @@ pub struct ReadJob {
     pub read: Read,
 }
 
+/// The shards of a process know at most this many keys together, which takes about 48 MB.
+const KNOWN_KEYS: usize = 2_000_000;
 /// At most this many reasons are told together.
 const TROUBLES_MAX: usize = 3;
 
@@ -105,9 +109,18 @@ impl Node {
             lanes: (0..lanes.max(1)).map(|_| Mailbox::default()).collect(),
             reads: (0..readers.max(1)).map(|_| Mailbox::default()).collect(),
             inbox: Inbox::default(),
+            key_room: Arc::new(KeyRoom::new(KNOWN_KEYS)),
             shards: Mutex::new(BTreeMap::new()),
             state: Mutex::new(State::default()),
         }
+    }
+
+    /// Sets how many keys of tasks the stores of all shards keep in memory together. The default is 2,000,000, which takes about 48 MB. A put of a key that no task
+    /// has needs no question to the database then.
+    #[must_use]
+    pub fn with_known_keys(mut self, keys: usize) -> Self {
+        self.key_room = Arc::new(KeyRoom::new(keys));
+        self
     }
 
     /// Registers the store of a shard. Returns its news; `wake` is called when there are new ones.
@@ -162,6 +175,11 @@ impl Node {
     #[must_use]
     pub fn inbox(&self) -> &Inbox {
         &self.inbox
+    }
+
+    /// Returns the room for the keys that are kept in memory.
+    pub(crate) fn key_room(&self) -> Arc<KeyRoom> {
+        Arc::clone(&self.key_room)
     }
 
     /// Tells a shard its news.

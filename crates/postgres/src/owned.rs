@@ -12,6 +12,7 @@ use tickwheel_store::{HistoryLimits, Table};
 
 use crate::counts;
 use crate::database::{BatchRow, Claim, Fold, Read, Seen, Snapshot, TaskRow};
+use crate::known_keys::{KeyRoom, KnownKeys};
 use crate::shard_inbox::ShardInbox;
 
 /// Batches are folded once their ends have this many bytes, even if they are few.
@@ -35,6 +36,7 @@ pub(crate) struct Owned {
     pub(crate) last_wall: Timestamp,
     pub(crate) committing: Option<Committing>,
     pub(crate) populations: BTreeMap<QueueName, Population>,
+    pub(crate) keys: KnownKeys,
     pub(crate) leased: BTreeSet<u64>,
     /// The leased tasks of the page that is being read, with the page and the request.
     pub(crate) paging: Option<(RequestId, Paging)>,
@@ -100,6 +102,7 @@ impl Owned {
         incarnation: String,
         snapshot: Snapshot,
         history: HistoryLimits,
+        key_room: Arc<KeyRoom>,
         reader: &mut RecordReader,
     ) -> Result<(Self, [u8; 16], Timestamp), String> {
         let Snapshot { epoch, secret, fold, batches, rules, leased } = snapshot;
@@ -112,6 +115,7 @@ impl Owned {
             last_wall: Timestamp::EPOCH,
             committing: None,
             populations: BTreeMap::new(),
+            keys: KnownKeys::unread(key_room),
             leased: leased.into_iter().map(i64::cast_unsigned).collect(),
             paging: None,
             table: Table::with_history(secret, history),
@@ -203,6 +207,7 @@ impl Owned {
         // The engine counts its tasks itself, so the numbers cannot be below 0.
         let counted = counts::add(&mut self.populations, &counts);
         debug_assert_eq!(counted, Ok(()), "the engine knows the state of each task before a batch");
+        self.keys.committed(&batch.effects);
         for effect in &batch.effects {
             if let TaskEffect::Ended(_) = effect {
                 self.unfolded.ends += 1;
@@ -270,6 +275,16 @@ impl Owned {
             let later = std::mem::replace(&mut self.unfolded.ended, unfolded.ended);
             self.unfolded.ended.extend_from_slice(&later);
         }
+    }
+
+    /// Answers look-ups without the database, if no task has any of the keys.
+    pub(crate) fn absent(&self, wanted: &[Wanted]) -> Option<Vec<Found>> {
+        let lacks =
+            |wanted: &Wanted| matches!(wanted, Wanted::Key(queue, key) if self.keys.lacks(queue, key));
+        // A look-up that is answered before the ones under way would change the order of the puts. And the history says how a task ended.
+        let is_first = self.early.is_empty() && self.unanswered.is_empty();
+        (is_first && self.history_read && wanted.iter().all(lacks))
+            .then(|| wanted.iter().map(|wanted| self.table.find(wanted)).collect())
     }
 
     pub(crate) fn found(

@@ -13,6 +13,7 @@ use tickwheel_store::{HistoryLimits, InboxRow, QueueStore, RowEnd};
 use crate::batch::encode;
 use crate::database::{Claim, Holder, InboxPage, Read, Refusal, Rows, Seen, Snapshot, Take, Taken, TaskRow};
 use crate::inbox_row;
+use crate::known_keys::KEYS_PAGE;
 use crate::lane::{Job, Outcome};
 use crate::node::{Event, News, Node, ReadJob};
 use crate::owned::{Asked, Committing, Owned, Paging};
@@ -26,7 +27,8 @@ const ACQUIRED_PAGE: usize = 4_096;
 ///
 /// The tasks stay in the database. In memory are the numbers of tasks of each queue, the rules, and the ends that are remembered. Each commit
 /// is a batch with a number; the lane of the shard sends it, and resends it if the answer was lost, so the engine never learns of an unknown
-/// outcome. A read is answered once all batches in its snapshot were answered, so that a reply never shows a commit that is answered later.
+/// outcome. A look-up of a key that no task has mostly needs no question, because the store knows the keys of all tasks, as far as they have room
+/// ([`Node::with_known_keys`]). A read is answered once all batches in its snapshot were answered, so that a reply never shows a commit that is answered later.
 ///
 /// A store asks its [`Node`] whether the process may answer. If another process took the shard, commits and reads get
 /// [`Reply::Fenced`], and the shard can be acquired again.
@@ -61,10 +63,24 @@ enum Phase {
 /// A question under way.
 #[derive(Debug)]
 struct Question {
-    /// The question of the engine; `None`: the store itself asked for the history.
-    asked: Option<Asked>,
+    asker: Asker,
     /// The number of the last batch that was answered before the question. A snapshot without it shows that batches were lost.
     last_no: i64,
+}
+
+#[derive(Debug)]
+enum Asker {
+    Engine(Asked),
+    /// The store, which asks for the ends that are remembered.
+    History,
+    /// The store, which asks for a page of keys.
+    Keys,
+}
+
+impl Asker {
+    fn engine(self) -> Option<Asked> {
+        if let Self::Engine(asked) = self { Some(asked) } else { None }
+    }
 }
 
 impl PostgresStore {
@@ -149,12 +165,13 @@ impl PostgresStore {
             Phase::Taking { .. } | Phase::Releasing(_) | Phase::Unowned => Vec::new(),
         };
         let questions = std::mem::take(&mut self.reads).into_values();
-        let asked = questions.filter_map(|question| question.asked).map(|asked| asked.request);
+        let asked = questions.filter_map(|question| question.asker.engine()).map(|asked| asked.request);
         self.replies.extend(fenced.into_iter().chain(asked).map(|request| (request, Reply::Fenced)));
     }
 
     fn taken(&mut self, request: RequestId, incarnation: String, snapshot: Snapshot) {
-        match Owned::new(self.shard, incarnation, snapshot, self.history, &mut self.reader) {
+        let key_room = self.node.key_room();
+        match Owned::new(self.shard, incarnation, snapshot, self.history, key_room, &mut self.reader) {
             Ok((mut owned, secret, last_wall)) => {
                 self.holder = None;
                 self.node.inbox().ask(owned.claim, true);
@@ -235,20 +252,28 @@ impl PostgresStore {
     }
 
     fn read(&mut self, request: RequestId, read: Read) {
+        self.ask(Asker::Engine(Asked { request, read: read.clone() }), read);
+    }
+
+    fn ask(&mut self, asker: Asker, read: Read) {
         let Some(last_no) = self.owned().map(|owned| owned.last_no) else { return };
         self.next_read += 1;
-        let asked = Some(Asked { request, read: read.clone() });
-        self.reads.insert(self.next_read, Question { asked, last_no });
+        self.reads.insert(self.next_read, Question { asker, last_no });
         self.node.ask(ReadJob { shard: self.shard.number(), no: self.next_read, read });
     }
 
     /// Asks for the history, if that is not under way.
     fn ask_for_history(&mut self) {
-        let Some(last_no) = self.owned().map(|owned| owned.last_no) else { return };
-        if self.reads.values().all(|question| question.asked.is_some()) {
-            self.next_read += 1;
-            self.reads.insert(self.next_read, Question { asked: None, last_no });
-            self.node.ask(ReadJob { shard: self.shard.number(), no: self.next_read, read: Read::History });
+        if !self.reads.values().any(|question| matches!(question.asker, Asker::History)) {
+            self.ask(Asker::History, Read::History);
+        }
+    }
+
+    /// Asks for the next page of keys, if one is wanted.
+    fn ask_for_keys(&mut self) {
+        let Some(owned) = self.owned() else { return };
+        if let Some(of) = owned.keys.next_page(&owned.populations) {
+            self.ask(Asker::Keys, Read::Keys { of, max: KEYS_PAGE });
         }
     }
 
@@ -258,6 +283,16 @@ impl PostgresStore {
             self.read(request, read);
         } else {
             self.reply(request, Reply::Fenced);
+        }
+    }
+
+    fn find(&mut self, request: RequestId, wanted: Vec<Wanted>) {
+        let is_find =
+            |question: &Question| matches!(&question.asker, Asker::Engine(asked) if asked.read.is_find());
+        let waits = self.reads.values().any(is_find);
+        match self.owned().filter(|_| !waits).and_then(|owned| owned.absent(&wanted)) {
+            Some(found) => self.reply(request, Reply::Found(found)),
+            None => self.read_for_engine(request, Read::Find(wanted)),
         }
     }
 
@@ -340,6 +375,7 @@ impl PostgresStore {
         let batches = self.fold_batches;
         let Some(owned) = self.owned() else { return };
         if let Some(fold) = owned.next_fold(batches) {
+            owned.keys.retry();
             self.node.submit(self.shard.number(), Job::Fold(fold));
         } else if owned.waits_for_history(batches) {
             // Without the history nothing is folded, and an earlier question may have failed.
@@ -362,39 +398,46 @@ impl PostgresStore {
     }
 
     fn read_ended(&mut self, no: u64, seen: Result<Seen, String>) {
-        let Some(Question { asked, last_no }) = self.reads.remove(&no) else { return };
+        let Some(Question { asker, last_no }) = self.reads.remove(&no) else { return };
         let Some(owned) = self.owned() else { return };
         let seen = match seen {
             // Another owner has the shard, or the database has lost batches that it had acknowledged.
-            Ok(seen) if seen.epoch != owned.claim.epoch || seen.no < last_no => return self.fenced(asked),
+            Ok(seen) if seen.epoch != owned.claim.epoch || seen.no < last_no => return self.fenced(asker),
             Ok(seen) => seen,
-            Err(why) => return self.failed(asked, why),
+            Err(why) => return self.failed(asker, why),
         };
-        match asked {
-            None => self.history_came(seen.rows),
-            Some(asked) if seen.no > owned.last_no => owned.early.push((asked, seen)),
-            Some(asked) => self.answer(asked, seen.rows),
+        match asker {
+            Asker::History => self.history_came(seen.rows),
+            Asker::Keys => self.keys_came(seen.rows),
+            Asker::Engine(asked) if seen.no > owned.last_no => owned.early.push((asked, seen)),
+            Asker::Engine(asked) => self.answer(asked, seen.rows),
         }
     }
 
-    fn fenced(&mut self, asked: Option<Asked>) {
-        self.replies.extend(asked.map(|asked| (asked.request, Reply::Fenced)));
+    fn fenced(&mut self, asker: Asker) {
+        self.replies.extend(asker.engine().map(|asked| (asked.request, Reply::Fenced)));
         self.forget();
     }
 
-    fn failed(&mut self, asked: Option<Asked>, why: String) {
-        match asked {
+    fn failed(&mut self, asker: Asker, why: String) {
+        match asker {
             // The engine can go on without the answer to a list or a forecast.
-            Some(Asked { request, read }) if read.can_fail() => {
-                self.reply(request, Reply::Unanswered { why })
+            Asker::Engine(Asked { request, read }) if read.can_fail() => {
+                self.reply(request, Reply::Unanswered { why });
             }
-            Some(asked) => self.read_failed(asked.request, why),
-            None => {
+            Asker::Engine(asked) => self.read_failed(asked.request, why),
+            Asker::History => {
                 // Without the history, no look-up can say that a task has not been there.
                 let waiting =
                     self.owned().map(|owned| std::mem::take(&mut owned.unanswered)).unwrap_or_default();
                 for (asked, _) in waiting {
                     self.read_failed(asked.request, why.clone());
+                }
+            }
+            // Each look-up asks the database then, as before.
+            Asker::Keys => {
+                if let Some(owned) = self.owned() {
+                    owned.keys.give_up();
                 }
             }
         }
@@ -424,7 +467,7 @@ impl PostgresStore {
             Ok(ends) => owned.folded = ends,
             Err(error) => {
                 let why = format!("read the history of {}: {error}", self.shard);
-                return self.failed(None, why);
+                return self.failed(Asker::History, why);
             }
         }
         owned.history_read = true;
@@ -434,14 +477,27 @@ impl PostgresStore {
         }
     }
 
+    fn keys_came(&mut self, rows: Rows) {
+        let (Rows::Keys(keys), Some(owned)) = (rows, self.owned()) else { return };
+        owned.keys.page_came(&keys);
+        self.ask_for_keys();
+    }
+
     fn answer(&mut self, asked: Asked, rows: Rows) {
         let Phase::Owned(owned) = &mut self.phase else { return };
+        let mut reads_keys = false;
         let reply = match (&asked.read, rows) {
             (Read::Find(wanted), Rows::Found(rows)) => {
                 if !owned.history_read && rows.contains(&None) && !owned.is_paging(asked.request) {
                     owned.unanswered.push((asked, rows));
                     // An earlier question may have failed.
                     return self.ask_for_history();
+                }
+                let in_vain = |(wanted, row): (&Wanted, &Option<TaskRow>)| {
+                    row.is_none() && matches!(wanted, Wanted::Key(..))
+                };
+                if wanted.iter().zip(&rows).any(in_vain) {
+                    reads_keys = owned.keys.asked_in_vain(&owned.populations);
                 }
                 owned.found(wanted, rows, &mut self.reader).map(Reply::Found)
             }
@@ -464,6 +520,9 @@ impl PostgresStore {
             }
             Ok(reply) => self.reply(asked.request, reply),
         }
+        if reads_keys {
+            self.ask_for_keys();
+        }
     }
 }
 
@@ -473,7 +532,7 @@ impl ShardStore for PostgresStore {
             Request::Acquire { shard, wall } => self.acquire(id, shard, wall),
             Request::AcquiredPage { after } => self.next_page(id, &after),
             Request::Commit { ownership, seq, wall, batch } => self.commit(id, ownership, seq, wall, batch),
-            Request::GetMany(wanted) => self.read_for_engine(id, Read::Find(wanted)),
+            Request::GetMany(wanted) => self.find(id, wanted),
             Request::ScanDue { after, until, max } => {
                 self.read_for_engine(id, Read::ScanDue { after, until, max });
             }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tickwheel_engine::{DueHistogram, DueKey, Seq, Timestamp, Wanted};
+use tickwheel_engine::{DueHistogram, DueKey, QueueName, Seq, Timestamp, Wanted};
 use tickwheel_postgres::database::{Read, Rows, Seen, TaskRow};
 
 use super::tables::{Row, ShardRows};
@@ -24,6 +24,7 @@ impl ShardRows {
             Read::History => {
                 Rows::History(self.folds.values().map(|fold| (fold.no, fold.ended.clone())).collect())
             }
+            Read::Keys { of, max } => Rows::Keys(of.iter().flat_map(|of| self.keys_of(of, *max)).collect()),
         };
         Seen { epoch: self.epoch, no: self.last_no(), rows }
     }
@@ -34,6 +35,12 @@ impl ShardRows {
             Wanted::Key(queue, key) => *self.keys.get(&(queue.clone(), key.clone()))?,
         };
         self.tasks.get(&id).map(|row| &**row)
+    }
+
+    /// The first keys of a queue behind one, each with the queue.
+    fn keys_of(&self, (queue, after): &(QueueName, String), max: usize) -> Vec<(String, String)> {
+        let keys = self.keys.keys().filter(|(of, key)| of == queue && key.as_str() > after.as_str());
+        keys.take(max).map(|(queue, key)| (queue.as_str().to_owned(), key.as_str().to_owned())).collect()
     }
 
     /// The rows that are wanted in the order of their due keys, behind `after` and up to `until`.

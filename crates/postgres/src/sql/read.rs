@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tickwheel_engine::{DueHistogram, DueKey, Filter, Seq, Timestamp, Wanted};
+use tickwheel_engine::{DueHistogram, DueKey, Filter, QueueName, Seq, Timestamp, Wanted};
 
 use super::link::{Link, foreign, row};
 use crate::database::{Failure, LIST_LIMIT, Read, Rows, Seen, TaskRow};
@@ -69,6 +69,13 @@ const COUNT: &str = seen!(
 const HISTORY: &str =
     seen!("SELECT no, ended FROM tickwheel.fold f WHERE f.shard = $1 ORDER BY no", "t.no, t.ended");
 
+/// Each queue is a part of the unique index.
+const KEYS: &str = seen!(
+    "SELECT w.queue, k.key FROM unnest($2::text[], $3::text[]) w(queue, after) CROSS JOIN LATERAL (\
+         SELECT key FROM tickwheel.task WHERE queue = w.queue AND key > w.after AND shard + 0 = $1 ORDER BY key LIMIT $4) k",
+    "t.queue, t.key"
+);
+
 pub(super) fn read(link: &mut Link, shard: u32, read: &Read) -> Result<Seen, Failure> {
     let number = shard.cast_signed();
     match read {
@@ -80,6 +87,7 @@ pub(super) fn read(link: &mut Link, shard: u32, read: &Read) -> Result<Seen, Fai
         }
         Read::Count(histogram) => count(link, number, histogram),
         Read::History => history(link, number),
+        Read::Keys { of, max } => keys(link, number, of, *max),
     }
 }
 
@@ -185,7 +193,7 @@ fn count(link: &mut Link, shard: i32, histogram: &DueHistogram) -> Result<Seen, 
     // Tasks due at the place of the start itself are before it.
     let after = histogram.start();
     let after_ms = if after.put_seq == Seq::ZERO { after.due_at.as_ms() - 1 } else { after.due_at.as_ms() };
-    let queue = histogram.queue.as_ref().map(tickwheel_engine::QueueName::as_str);
+    let queue = histogram.queue.as_ref().map(QueueName::as_str);
     let mut pipeline = Pipeline::new();
     pipeline.kept(
         COUNT,
@@ -222,4 +230,23 @@ fn history(link: &mut Link, shard: i32) -> Result<Seen, Failure> {
     }
     folds.sort_by_key(|(no, _)| *no);
     Ok(Seen { epoch, no, rows: Rows::History(folds) })
+}
+
+fn keys(link: &mut Link, shard: i32, of: &[(QueueName, String)], max: usize) -> Result<Seen, Failure> {
+    let queues: Vec<&str> = of.iter().map(|(queue, _)| queue.as_str()).collect();
+    let afters: Vec<&str> = of.iter().map(|(_, after)| after.as_str()).collect();
+    let max = i64::try_from(max).unwrap_or(i64::MAX);
+    let mut pipeline = Pipeline::new();
+    pipeline.kept(
+        KEYS,
+        vec![Param::Int4(shard), Param::Texts(queues.into()), Param::Texts(afters.into()), Param::Int8(max)],
+    );
+    let (epoch, no, rows) = ask(link, &pipeline, READ_LIMIT)?;
+    let mut keys = Vec::with_capacity(rows.len());
+    for row in &rows {
+        if let Some(queue) = row.get::<Option<&str>>(2)? {
+            keys.push((queue.to_owned(), row.get::<&str>(3)?.to_owned()));
+        }
+    }
+    Ok(Seen { epoch, no, rows: Rows::Keys(keys) })
 }

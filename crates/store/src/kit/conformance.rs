@@ -49,9 +49,10 @@ pub trait Maker {
 /// # Panics
 /// If a check fails.
 pub fn volatile<S: ShardStore>(make: impl Fn(&Setup) -> S) {
-    let checks: [fn(Owner<S>); 16] = [
+    let checks: [fn(Owner<S>); 17] = [
         a_new_shard_is_empty,
         what_was_put_is_found_by_key_and_id,
+        a_key_is_found_after_it_was_missing,
         a_newer_record_replaces_and_an_older_one_does_not,
         an_ended_task_is_remembered_and_its_key_is_free,
         the_history_is_bounded,
@@ -410,6 +411,15 @@ fn what_was_put_is_found_by_key_and_id<S: ShardStore>(mut owner: Owner<S>) {
         owner.find(vec![by_key("p", "a"), Wanted::Id(1), by_key("q", "b"), by_key("q", "a"), Wanted::Id(3)]);
     let live = |task: &Arc<Task>| Found::Live(Arc::clone(task));
     assert_eq!(found, [live(&b), live(&a), Found::Absent, live(&a), Found::Absent]);
+}
+
+fn a_key_is_found_after_it_was_missing<S: ShardStore>(mut owner: Owner<S>) {
+    let wanted = || ["a", "b", "c"].map(|key| by_key("q", key)).to_vec();
+    let first = Found::Live(owner.put(1, "q", "a", 10));
+    // A store may learn from a look-up which keys there are.
+    (0..3).for_each(|_| assert_eq!(owner.find(wanted()), [first.clone(), Found::Absent, Found::Absent]));
+    let second = Found::Live(owner.put(2, "q", "b", 20));
+    assert_eq!(owner.find(wanted()), [first, second, Found::Absent]);
 }
 
 fn a_newer_record_replaces_and_an_older_one_does_not<S: ShardStore>(mut owner: Owner<S>) {
