@@ -248,8 +248,10 @@ impl Jobs {
                 return;
             }
             let health = self.queue.health_of_jobs();
-            if health.ready && health.acquired != running.acquired {
-                // The job may have been stopped elsewhere in between. The next look reads it, and replaces this entry.
+            let is_served = health.ready || health.read_only.is_some();
+            if !is_served || health.ready && health.acquired != running.acquired {
+                // The job may have been stopped elsewhere in between, and the shard of its queue may be back before the shard of the jobs. The next look
+                // reads the job, and replaces this entry.
                 drop(turn);
                 tokio::time::sleep(AGAIN).await;
                 continue;
