@@ -282,6 +282,17 @@ impl SimDatabase {
         state.tables.shards[&shard].tasks.values().map(|row| (row.record.clone(), row.body.clone())).collect()
     }
 
+    /// Returns the first task of a shard, for people.
+    #[must_use]
+    pub fn first_task(&self, shard: u32) -> Option<String> {
+        let state = self.lock();
+        state.tables.shards[&shard]
+            .tasks
+            .iter()
+            .next()
+            .map(|(id, row)| format!("shard {shard}, task {id}, {row:?}"))
+    }
+
     /// Returns the first batch that followed a missing one, or that was committed under the epoch of a former owner, or the first taking of a shard
     /// beside an owner of other shards.
     #[must_use]

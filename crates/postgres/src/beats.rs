@@ -83,11 +83,16 @@ impl<D: Database> Beats<D> {
                 "another process has taken over, because this one did not beat for a lease".to_owned(),
             ));
         };
-        if self.timeline.replace(beat.timeline).is_some_and(|before| before != beat.timeline) {
+        let before = self.timeline.replace(beat.timeline);
+        if before.is_none() {
+            self.node.begin_timeline(arrived_ns, None);
+        } else if before != Some(beat.timeline) {
             // The database failed over, and may have lost the takings of this process. So each shard is taken anew. Also a beat that stood
             // still on one timeline, and stands still on another, was perhaps lost in between.
             self.others.clear();
             self.node.clock().begin(wall_ns, arrived_ns);
+            let is_unbroken = !self.node.pulse().was_perhaps_ended(arrived_ns);
+            self.node.begin_timeline(arrived_ns, Some(incarnation.clone()).filter(|_| is_unbroken));
             let _unanswered = session.leave(&incarnation);
             self.node.pulse().end();
             self.node.wake_all();

@@ -283,6 +283,8 @@ pub struct Take {
     pub incarnation: String,
     /// The wall clock of the new owner, for the record only (ms).
     pub wall: i64,
+    /// Whether the shard may be taken although the database has failed over since it was last taken. The entry of a later owner, who may still answer, may be lost then.
+    pub after_loss: bool,
 }
 
 /// The answer to a [`Take`].
@@ -292,6 +294,8 @@ pub enum Taken {
     Taken(Box<Snapshot>),
     /// Another incarnation has the shard and has not ended.
     Held(Holder),
+    /// The database has failed over since the shard was last taken, and the taking does not allow for that yet.
+    TooSoon,
     /// The incarnation that asked is not the present one of its process any more.
     Outdated,
 }

@@ -34,9 +34,19 @@ pub struct Node {
 
 #[derive(Debug, Default)]
 struct State {
+    timeline: Option<Timeline>,
     /// Incarnations that were seen to beat within their lease.
     alive: Vec<String>,
     troubles: BTreeMap<String, String>,
+}
+
+/// The present timeline of the database. Each fail-over begins one.
+#[derive(Debug)]
+struct Timeline {
+    /// When this process first saw it (boot-time clock, ns).
+    since_ns: u64,
+    /// The incarnation of this process that ended with the timeline before, if no other process can have had its shards by then.
+    unbroken: Option<String>,
 }
 
 /// A question of one shard.
@@ -237,6 +247,23 @@ impl Node {
         lock(&self.state).alive.contains(&holder.incarnation)
     }
 
+    /// Notes that the database is on a new timeline. `unbroken`: the incarnation of this process that ended with the timeline before, if no
+    /// other process can have had its shards by then.
+    pub fn begin_timeline(&self, since_ns: u64, unbroken: Option<String>) {
+        lock(&self.state).timeline = Some(Timeline { since_ns, unbroken });
+    }
+
+    /// Whether a shard may be taken although the database may have lost the entry of its owner in a fail-over. After a whole lease, no owner of
+    /// before is valid any more. `last`: the incarnation of this process that had the shard last; no other owner can be missing if it had the shard until
+    /// the fail-over.
+    #[must_use]
+    pub fn may_take_after_loss(&self, last: Option<&str>) -> bool {
+        let (now_ns, lease_ns) = (self.now_ns(), self.pulse().lease_ns());
+        lock(&self.state).timeline.as_ref().is_some_and(|Timeline { since_ns, unbroken }| {
+            now_ns.saturating_sub(*since_ns) >= lease_ns || (last.is_some() && unbroken.as_deref() == last)
+        })
+    }
+
     /// Notes why one of the threads does not get on; `None`: it does.
     pub fn set_trouble(&self, thread: &str, why: Option<&str>) {
         let mut state = lock(&self.state);
@@ -274,4 +301,29 @@ impl Node {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // No method leaves a value half changed, so a panic of another thread does no harm here.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn after_a_fail_over_a_shard_waits_for_a_lease() {
+        let clock = Arc::new(AtomicU64::new(7));
+        let of_node = Arc::clone(&clock);
+        let node = Node::new(1_000, 1, 1, Box::new(move || of_node.load(Ordering::Relaxed)));
+        let at_ms = |ms: u64| clock.store(ms * 1_000_000, Ordering::Relaxed);
+        assert!(!node.may_take_after_loss(None), "no beat was answered");
+        node.begin_timeline(2_000_000_000, Some("one".to_owned()));
+        at_ms(2_999);
+        assert!(!node.may_take_after_loss(None), "this process has not had the shard");
+        assert!(!node.may_take_after_loss(Some("zero")), "another process may have had the shard since");
+        assert!(node.may_take_after_loss(Some("one")), "this process had the shard until the fail-over");
+        at_ms(3_000);
+        assert!(node.may_take_after_loss(None) && node.may_take_after_loss(Some("zero")));
+        node.begin_timeline(3_000_000_000, None);
+        assert!(!node.may_take_after_loss(None) && !node.may_take_after_loss(Some("one")));
+    }
 }

@@ -51,6 +51,13 @@ impl Pulse {
         self.valid_until_ns = self.valid_until_ns.max(sent_ns.saturating_add(self.lease_ns / 10 * 8));
     }
 
+    /// Whether another process may have ended the incarnation before `now_ns` (boot-time clock), and may have had its shards.
+    #[must_use]
+    pub fn was_perhaps_ended(&self, now_ns: u64) -> bool {
+        let sent_ns = self.valid_until_ns.saturating_sub(self.lease_ns / 10 * 8);
+        now_ns >= sent_ns.saturating_add(self.lease_ns)
+    }
+
     /// Ends the incarnation: another process has ended it, and may own its shards.
     pub fn end(&mut self) {
         self.incarnation = None;
@@ -92,6 +99,8 @@ mod tests {
         assert_eq!(pulse.validity("a", 4_099 * MS), Validity::Valid);
         assert_eq!(pulse.validity("a", 4_100 * MS), Validity::InDoubt);
         pulse.answered(4_200 * MS);
+        assert!(!pulse.was_perhaps_ended(9_199 * MS), "no other process has seen the beat for a lease");
+        assert!(pulse.was_perhaps_ended(9_200 * MS));
         assert_eq!(pulse.validity("a", 4_300 * MS), Validity::Valid, "a late answer renews the validity");
         assert_eq!(pulse.validity("b", 4_300 * MS), Validity::Lost);
         pulse.end();

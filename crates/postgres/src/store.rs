@@ -47,6 +47,10 @@ pub struct PostgresStore {
     reads: BTreeMap<u64, Question>,
     replies: Vec<(RequestId, Reply)>,
     holder: Option<Holder>,
+    /// The incarnation that last had the shard, unless it gave the shard back.
+    last: Option<String>,
+    /// Whether the database has failed over, and another process may still answer for the shard.
+    is_too_soon: bool,
     reader: RecordReader,
     /// Ends with the store.
     process: Option<Arc<dyn std::any::Any + Send + Sync>>,
@@ -99,6 +103,8 @@ impl PostgresStore {
             reads: BTreeMap::new(),
             replies: Vec::new(),
             holder: None,
+            last: None,
+            is_too_soon: false,
             reader: RecordReader::new(),
             process: None,
         }
@@ -150,7 +156,12 @@ impl PostgresStore {
         if self.holder.as_ref().is_some_and(|holder| self.node.is_alive(holder)) {
             return self.reply(request, Reply::Held);
         }
-        let take = Take { shard: shard.number(), incarnation: incarnation.clone(), wall: wall.as_ms() };
+        let take = Take {
+            shard: shard.number(),
+            incarnation: incarnation.clone(),
+            wall: wall.as_ms(),
+            after_loss: self.node.may_take_after_loss(self.last.as_deref()),
+        };
         self.phase = Phase::Taking { request, incarnation };
         self.node.submit(self.shard.number(), Job::Take(take));
     }
@@ -160,6 +171,7 @@ impl PostgresStore {
         let fenced: Vec<RequestId> = match std::mem::replace(&mut self.phase, Phase::Unowned) {
             Phase::Owned(owned) => {
                 self.node.inbox().end(owned.claim);
+                self.last = Some(owned.incarnation.clone());
                 owned.requests().collect()
             }
             Phase::Taking { .. } | Phase::Releasing(_) | Phase::Unowned => Vec::new(),
@@ -173,7 +185,7 @@ impl PostgresStore {
         let key_room = self.node.key_room();
         match Owned::new(self.shard, incarnation, snapshot, self.history, key_room, &mut self.reader) {
             Ok((mut owned, secret, last_wall)) => {
-                self.holder = None;
+                (self.holder, self.is_too_soon) = (None, false);
                 self.node.inbox().ask(owned.claim, true);
                 let ownership =
                     Ownership { shard: self.shard, epoch: owned.epoch(), last_seq: owned.last_seq };
@@ -302,6 +314,7 @@ impl PostgresStore {
             return self.reply(request, Reply::Fenced);
         };
         self.forget();
+        self.last = None;
         self.phase = Phase::Releasing(request);
         self.node.submit(self.shard.number(), Job::Release(claim));
     }
@@ -325,7 +338,11 @@ impl PostgresStore {
                 self.taken(request, incarnation, *snapshot);
             }
             (Phase::Taking { request, .. }, Outcome::Taken(Taken::Held(holder))) => {
-                self.holder = Some(holder);
+                (self.holder, self.is_too_soon) = (Some(holder), false);
+                self.reply(request, Reply::Held);
+            }
+            (Phase::Taking { request, .. }, Outcome::Taken(Taken::TooSoon)) => {
+                (self.holder, self.is_too_soon) = (None, true);
                 self.reply(request, Reply::Held);
             }
             (Phase::Taking { request, .. }, Outcome::Taken(Taken::Outdated)) => {
@@ -576,7 +593,10 @@ impl QueueStore for PostgresStore {
                 format!("`{name}` at {address} has the shard")
             }
         });
-        self.node.trouble().or_else(|| self.node.silence()).or(held)
+        let too_soon = self.is_too_soon.then(|| {
+            "the database has failed over, and the process that had the shard may still answer for a few seconds".to_owned()
+        });
+        self.node.trouble().or_else(|| self.node.silence()).or(held).or(too_soon)
     }
 
     fn can_stall(&self) -> bool {

@@ -11,7 +11,7 @@ use tickwheel_postgres::{ClusterClock, Plan, Postgres, PostgresSession};
 const SHARDS: u32 = 3;
 
 fn take(session: &mut PostgresSession, shard: u32) -> (Claim, i64) {
-    let take = Take { shard, incarnation: "one".to_owned(), wall: 1 };
+    let take = Take { shard, incarnation: "one".to_owned(), wall: 1, after_loss: false };
     match session.take(&take) {
         Ok(Taken::Taken(snapshot)) => {
             let no = snapshot.batches.last().expect("the batch of the taking").no;

@@ -183,7 +183,7 @@ impl SimSession {
             | Done::Beat(_)
             | Done::Ended(false)
             | Done::Committed(_)
-            | Done::Taken(Taken::Held(_) | Taken::Outdated)
+            | Done::Taken(Taken::Held(_) | Taken::TooSoon | Taken::Outdated)
             | Done::Released => {}
             Done::Moved(claims) => met.rows_refused += claims.len() as u64,
         }

@@ -220,6 +220,9 @@ impl Tables {
             return Ok(Taken::Held(Holder { incarnation, name, address }));
         }
         let rows = self.shard(take.shard)?;
+        if timeline > rows.timeline && rows.epoch > 0 && !take.after_loss {
+            return Ok(Taken::TooSoon);
+        }
         let timelines = if wrong == Wrong::SmallStep { 0 } else { timeline - rows.timeline };
         rows.epoch += if timelines > 0 { EPOCH_STEP_AFTER_LOSS * timelines } else { EPOCH_STEP };
         rows.owner = Some(take.incarnation.clone());

@@ -122,6 +122,9 @@ pub(super) fn take(link: &mut Link, take: &Take) -> Result<Taken, Failure> {
     let timeline: i64 = row(&results, 1, 0)?.get(0)?;
     // A new shard has no epoch, and nothing of it can be lost.
     let timelines_passed = if epoch > 0 { timeline.saturating_sub(before).max(0) } else { 0 };
+    if timelines_passed > 0 && !take.after_loss {
+        return Ok(Taken::TooSoon);
+    }
     let step = STEP_AFTER_LOSS.saturating_mul(timelines_passed).max(1);
 
     let mut pipeline = Pipeline::new();
