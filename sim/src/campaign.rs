@@ -107,7 +107,10 @@ impl Campaign {
                     Ok(outcome) => total.coverage += outcome.coverage,
                     Err(failure) if self.past_panics && failure.promise == PANIC => total.panics += 1,
                     Err(failure) => {
-                        total.failures.push(*failure);
+                        // A verdict was given without the failures that come later.
+                        if !stop.load(Ordering::Relaxed) {
+                            total.failures.push(*failure);
+                        }
                         let promises = total.failures.iter().map(|failure| failure.promise);
                         stop.fetch_or(self.enough.is_met_by(promises), Ordering::Relaxed);
                     }

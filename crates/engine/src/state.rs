@@ -52,6 +52,12 @@ impl EngineState {
         self.own_numbers = OwnNumbers(u64::MAX);
     }
 
+    /// Whether the shard, or another store, may have given out this id.
+    #[must_use]
+    pub const fn may_have_given_out(&self, id: u64) -> bool {
+        id < self.ids_reserved
+    }
+
     /// Raises the limit of the ids after records were lost: `more` ids behind the higher one of `known` and the present limit may have been
     /// given out.
     pub fn pass_ids(&mut self, known: u64, more: u64) {

@@ -25,13 +25,24 @@ pub struct Beats<D: Database> {
     /// The beats of the others, and since when each was seen (boot-time clock, ns).
     others: BTreeMap<String, (i64, u64)>,
     timeline: Option<i64>,
+    /// Whether the clock of the database has to begin anew, because the database has failed over.
+    is_clock_over: bool,
 }
 
 impl<D: Database> Beats<D> {
     /// Returns the beats of a process without an incarnation.
     #[must_use]
     pub fn new(database: Arc<D>, node: Arc<Node>, entry: NodeEntry) -> Self {
-        Self { database, node, entry, session: None, sent_ns: 0, others: BTreeMap::new(), timeline: None }
+        Self {
+            database,
+            node,
+            entry,
+            session: None,
+            sent_ns: 0,
+            others: BTreeMap::new(),
+            timeline: None,
+            is_clock_over: false,
+        }
     }
 
     /// Sends one beat. Begins an incarnation before, if there is none; `name` makes a random name for it. Returns the time until the next
@@ -75,6 +86,30 @@ impl<D: Database> Beats<D> {
         self.sent_ns = sent_ns;
         let beat = session.beat(&incarnation)?;
         let arrived_ns = self.node.now_ns();
+        let before = self.timeline.replace(beat.timeline);
+        let has_failed_over = before.is_some_and(|before| before != beat.timeline);
+        if before != Some(beat.timeline) {
+            let is_unbroken = has_failed_over && !self.node.pulse().was_perhaps_ended(arrived_ns);
+            let unbroken = Some(incarnation.clone()).filter(|_| is_unbroken);
+            self.node.begin_timeline(beat.timeline, arrived_ns, unbroken);
+        }
+        if has_failed_over {
+            // A beat that stood still on one timeline, and stands still on another, was perhaps lost in between.
+            self.others.clear();
+            self.is_clock_over = true;
+        }
+        if let Some(wall_ns) = beat.wall_ns
+            && std::mem::take(&mut self.is_clock_over)
+        {
+            self.node.clock().begin(wall_ns, arrived_ns);
+        }
+        if has_failed_over {
+            // The database may have lost the takings of this process. So each shard is taken anew.
+            let _unanswered = session.leave(&incarnation);
+            self.node.pulse().end();
+            self.node.wake_all();
+            return Err(Trouble::Later("the database has failed over".to_owned()));
+        }
         let Some(wall_ns) = beat.wall_ns else {
             // Another process has ended this incarnation, and may have its shards. The next call begins a new one.
             self.node.pulse().end();
@@ -83,21 +118,6 @@ impl<D: Database> Beats<D> {
                 "another process has taken over, because this one did not beat for a lease".to_owned(),
             ));
         };
-        let before = self.timeline.replace(beat.timeline);
-        if before.is_none() {
-            self.node.begin_timeline(arrived_ns, None);
-        } else if before != Some(beat.timeline) {
-            // The database failed over, and may have lost the takings of this process. So each shard is taken anew. Also a beat that stood
-            // still on one timeline, and stands still on another, was perhaps lost in between.
-            self.others.clear();
-            self.node.clock().begin(wall_ns, arrived_ns);
-            let is_unbroken = !self.node.pulse().was_perhaps_ended(arrived_ns);
-            self.node.begin_timeline(arrived_ns, Some(incarnation.clone()).filter(|_| is_unbroken));
-            let _unanswered = session.leave(&incarnation);
-            self.node.pulse().end();
-            self.node.wake_all();
-            return Err(Trouble::Later("the database has failed over".to_owned()));
-        }
         self.node.clock().note(wall_ns, arrived_ns);
         self.node.pulse().answered(sent_ns);
         if !was_valid {

@@ -283,8 +283,9 @@ pub struct Take {
     pub incarnation: String,
     /// The wall clock of the new owner, for the record only (ms).
     pub wall: i64,
-    /// Whether the shard may be taken although the database has failed over since it was last taken. The entry of a later owner, who may still answer, may be lost then.
-    pub after_loss: bool,
+    /// The timeline on which the shard may be taken although it was last taken on an earlier one. The fail-over may have lost a later owner, who
+    /// may still answer.
+    pub after_loss: Option<i64>,
 }
 
 /// The answer to a [`Take`].
@@ -294,7 +295,7 @@ pub enum Taken {
     Taken(Box<Snapshot>),
     /// Another incarnation has the shard and has not ended.
     Held(Holder),
-    /// The database has failed over since the shard was last taken, and the taking does not allow for that yet.
+    /// The database has failed over since the shard was last taken, and [`Take::after_loss`] does not name its timeline.
     TooSoon,
     /// The incarnation that asked is not the present one of its process any more.
     Outdated,
@@ -410,10 +411,10 @@ pub enum Read {
 pub(crate) const LIST_LIMIT: Duration = Duration::from_secs(10);
 
 impl Read {
-    /// Whether the engine can go on without an answer: only one call waits for it.
+    /// Whether the shard can go on without an answer: only one call waits for it, or none.
     #[must_use]
     pub fn can_fail(&self) -> bool {
-        matches!(self, Self::ScanFilter { .. } | Self::Count(_))
+        matches!(self, Self::ScanFilter { .. } | Self::Count(_) | Self::Keys { .. })
     }
 
     /// Whether tasks are looked up by key or by id.
@@ -454,8 +455,19 @@ pub enum Rows {
     },
     /// The ends in each fold, in the order of the folds, each with the number of the fold.
     History(Vec<(i64, Vec<u8>)>),
-    /// The queue and the key of tasks. Each queue has its first keys, in the order of their bytes.
-    Keys(Vec<(String, String)>),
+    /// The keys of tasks. Each queue has its first keys, in the order of their bytes.
+    Keys(Vec<KeyRow>),
+}
+
+/// The key of a task.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KeyRow {
+    /// The queue.
+    pub queue: String,
+    /// The key.
+    pub key: String,
+    /// The id of the task.
+    pub id: i64,
 }
 
 /// A task as a row.

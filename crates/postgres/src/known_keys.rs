@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use sha2::{Digest, Sha256};
 use tickwheel_engine::{Key, Population, QueueName, TaskEffect};
 
+use crate::database::KeyRow;
+
 /// A part of the SHA-256 of a queue and a key. Two keys with the same print would be taken for one: with 10 million keys in memory and as many
 /// others that ended, the probability is 1 to 10^14.
 type Print = [u32; 3];
 
-/// A page has this many keys of one queue at the most. Few in tests, which have few tasks.
-pub(crate) const KEYS_PAGE: usize = if cfg!(test) { 3 } else { 4_096 };
 /// A page has keys of this many queues at the most.
 const PAGE_QUEUES: usize = 256;
 
@@ -44,19 +44,26 @@ impl KeyRoom {
     }
 }
 
-/// The keys of the tasks of a shard that are in the database: the keys of all live tasks, of dead tasks, and of some tasks that are gone.
+/// The keys of the tasks of a shard, live and dead, as they are in the database, and of some tasks that are gone.
 ///
 /// A key that is not in it has no task. For a key that is in it, the database has to be asked. The keys are read once, in pages, and later
 /// batches add and remove keys. A shard whose keys have no room in memory has none of them.
+///
+/// A key that is the decimal form of the task's own id is never in it: each task without a key of its owner has such a key, and a dead task that
+/// has lost its key ends under that name. So the set says nothing about a key that is the decimal form of an id of the shard.
 #[derive(Debug)]
 pub(crate) struct KnownKeys {
     room: Arc<KeyRoom>,
+    /// The largest number of keys of one queue in a page.
+    page: usize,
+    /// The number of the present reading, or of the last one.
+    readings: u64,
     phase: Phase,
 }
 
 #[derive(Debug)]
 enum Phase {
-    /// No call has asked for a key that no task has.
+    /// No look-up has found nothing.
     Unread,
     Reading(Reading),
     Complete(BTreeSet<Print>),
@@ -74,13 +81,24 @@ struct Reading {
     page: Vec<(QueueName, String)>,
 }
 
+/// A page of keys that is wanted.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct KeyPage {
+    /// The number of the reading.
+    pub(crate) reading: u64,
+    /// The queues, each with the key behind which the page begins.
+    pub(crate) of: Vec<(QueueName, String)>,
+    /// The largest number of keys of one queue.
+    pub(crate) max: usize,
+}
+
 impl KnownKeys {
-    /// Returns the keys of a shard that was just taken. None was read.
-    pub(crate) const fn unread(room: Arc<KeyRoom>) -> Self {
-        Self { room, phase: Phase::Unread }
+    /// Returns the keys of a shard that was just taken. None was read. `page`: the largest number of keys of one queue in a page.
+    pub(crate) const fn unread(room: Arc<KeyRoom>, page: usize) -> Self {
+        Self { room, page, readings: 0, phase: Phase::Unread }
     }
 
-    /// Whether no task of the shard has this key.
+    /// Whether no task of the shard has this key, unless the key is the decimal form of the id of a task.
     pub(crate) fn lacks(&self, queue: &QueueName, key: &Key) -> bool {
         match &self.phase {
             Phase::Complete(prints) => !prints.contains(&print(queue.as_str(), key.as_str())),
@@ -88,72 +106,81 @@ impl KnownKeys {
         }
     }
 
-    /// A call has asked for a key that no task has. `populations`: the numbers of tasks of all queues of the shard. Returns whether the keys are to be read now, page by page.
-    pub(crate) fn asked_in_vain(&mut self, populations: &BTreeMap<QueueName, Population>) -> bool {
+    /// Begins to read the keys after a look-up that found nothing, unless they were read already, or have no room. `populations`: the numbers
+    /// of tasks of all queues of the shard. Returns whether the first page is wanted.
+    pub(crate) fn begin(&mut self, populations: &BTreeMap<QueueName, Population>) -> bool {
         if !matches!(self.phase, Phase::Unread) {
             return false;
         }
         let tasks: usize = populations.values().copied().map(tasks).sum();
         // Some more than are there, so that the keys are not given up at once.
-        let begins = self.room.has(tasks.saturating_add(tasks / 4));
-        self.phase = if begins {
+        let has_room = self.room.has(tasks.saturating_add(tasks / 4));
+        self.phase = if has_room {
+            self.readings += 1;
             let left = populations.keys().map(|queue| (queue.clone(), String::new())).collect();
             Phase::Reading(Reading { prints: BTreeSet::new(), left, page: Vec::new() })
         } else {
             Phase::Off
         };
-        begins
+        has_room
     }
 
-    /// Returns the queues of the next page, each with the key behind which it begins. `None`: no page is wanted.
-    pub(crate) fn next_page(
-        &mut self,
-        populations: &BTreeMap<QueueName, Population>,
-    ) -> Option<Vec<(QueueName, String)>> {
+    /// Returns the next page; `None`: none is wanted.
+    pub(crate) fn next_page(&mut self, populations: &BTreeMap<QueueName, Population>) -> Option<KeyPage> {
         let Phase::Reading(reading) = &mut self.phase else { return None };
         let mut keys = 0;
         while let Some((queue, _)) = reading.left.last()
             && reading.page.len() < PAGE_QUEUES
         {
             keys += populations.get(queue).copied().map_or(0, tasks);
-            if keys > KEYS_PAGE && !reading.page.is_empty() {
+            if keys > self.page && !reading.page.is_empty() {
                 break;
             }
             reading.page.extend(reading.left.pop());
         }
         if !reading.page.is_empty() {
-            return Some(reading.page.clone());
+            return Some(KeyPage { reading: self.readings, of: reading.page.clone(), max: self.page });
         }
         self.phase = Phase::Complete(std::mem::take(&mut reading.prints));
         None
     }
 
-    /// Takes in a page.
-    pub(crate) fn page_came(&mut self, keys: &[(String, String)]) {
+    /// Whether the reading with this number goes on. A page of another one is of no use.
+    pub(crate) const fn is_reading(&self, number: u64) -> bool {
+        matches!(self.phase, Phase::Reading(_)) && number == self.readings
+    }
+
+    /// Takes in the page that is being read.
+    pub(crate) fn page_came(&mut self, keys: &[KeyRow]) {
         let Phase::Reading(reading) = &mut self.phase else { return };
         let mut of_queue: BTreeMap<&str, (usize, &str)> = BTreeMap::new();
-        for (queue, key) in keys {
-            let (keys, last) = of_queue.entry(queue).or_default();
-            (*keys, *last) = (*keys + 1, (*last).max(key));
+        for row in keys {
+            let (keys, last) = of_queue.entry(&row.queue).or_default();
+            (*keys, *last) = (*keys + 1, (*last).max(&row.key));
         }
         for (queue, _) in std::mem::take(&mut reading.page) {
-            if let Some((KEYS_PAGE.., last)) = of_queue.get(queue.as_str()) {
+            if let Some((keys, last)) = of_queue.get(queue.as_str())
+                && *keys >= self.page
+            {
                 reading.left.push((queue, (*last).to_owned()));
             }
         }
-        for (queue, key) in keys {
-            self.insert(queue, key);
+        for KeyRow { queue, key, id } in keys {
+            if *key != id.to_string() {
+                self.insert(queue, key);
+            }
         }
     }
 
     /// Takes in the changes of a batch that was answered.
     pub(crate) fn committed(&mut self, effects: &[TaskEffect]) {
+        if matches!(self.phase, Phase::Unread | Phase::Off) {
+            return;
+        }
         // The ends come first: a key may go from a task that ended to another one in the same batch.
         for effect in effects {
-            // A dead task that had lost its key ends with its id in the place of the key, and another task may have that key. So these keys stay:
-            // a look-up too many, and some bytes until the keys are read again.
             if let TaskEffect::Ended(ended) = effect
-                && ended.key.as_str() != ended.id.to_string()
+                && ended.key != Key::from_id(ended.id)
             {
                 self.remove(ended.queue.as_str(), ended.key.as_str());
             }
@@ -162,6 +189,7 @@ impl KnownKeys {
             // A dead task loses its key to another task, so its key stays.
             if let TaskEffect::Stored { task, .. } = effect
                 && task.is_keyed()
+                && task.key != Key::from_id(task.id)
             {
                 self.insert(task.queue.as_str(), task.key.as_str());
             }
@@ -198,7 +226,7 @@ impl KnownKeys {
             && prints.insert(print)
             && !self.room.take()
         {
-            // It has no place that can be given back.
+            // The room has not counted this one.
             self.prints().map(|prints| prints.remove(&print));
             self.give_up();
         }
@@ -239,6 +267,8 @@ mod tests {
 
     type Rows = BTreeMap<u64, Task>;
 
+    const PAGE: usize = 3;
+
     fn queue(number: u8) -> QueueName {
         QueueName::new(if number == 0 { "a" } else { "b" }).expect("a name")
     }
@@ -265,10 +295,11 @@ mod tests {
         Keyless(bool),
         Commit,
         Answer,
-        AskInVain,
+        LookUp,
         Read,
         Come,
         Retry,
+        GiveUp,
     }
 
     fn step() -> impl Strategy<Value = Step> {
@@ -279,10 +310,11 @@ mod tests {
             3 => any::<bool>().prop_map(Step::Keyless),
             4 => Just(Step::Commit),
             4 => Just(Step::Answer),
-            2 => Just(Step::AskInVain),
+            2 => Just(Step::LookUp),
             3 => Just(Step::Read),
             3 => Just(Step::Come),
-            1 => Just(Step::Retry),
+            2 => Just(Step::Retry),
+            1 => Just(Step::GiveUp),
         ]
     }
 
@@ -296,22 +328,23 @@ mod tests {
         /// The batch that is committed and not answered, and the tasks after it.
         unanswered: Option<(Vec<TaskEffect>, Rows)>,
         answered: Rows,
-        page: Option<Vec<(QueueName, String)>>,
-        read: Option<Vec<(String, String)>>,
+        /// Pages that were asked for, and pages that were read, with the number of batches in them.
+        asked: Vec<KeyPage>,
+        read: Vec<(KeyPage, Vec<KeyRow>, bool)>,
         next_id: u64,
     }
 
     impl Shard {
         fn new(room: usize) -> Self {
             Self {
-                keys: KnownKeys::unread(Arc::new(KeyRoom::new(room))),
+                keys: KnownKeys::unread(Arc::new(KeyRoom::new(room)), PAGE),
                 memory: Rows::new(),
                 effects: BTreeMap::new(),
                 database: Rows::new(),
                 unanswered: None,
                 answered: Rows::new(),
-                page: None,
-                read: None,
+                asked: Vec::new(),
+                read: Vec::new(),
                 next_id: 0,
             }
         }
@@ -324,8 +357,7 @@ mod tests {
 
         fn end(&mut self, id: u64) {
             let task = self.memory.remove(&id).expect("it is there");
-            let own = Key::new(&id.to_string()).expect("a key");
-            let key = if task.is_keyed() { task.key } else { own };
+            let key = if task.is_keyed() { task.key } else { Key::from_id(id) };
             let (queue, outcome) = (task.queue, Outcome::Cancelled);
             let ended = Ended { id, queue, key, seq: Seq(1), at: Timestamp::EPOCH, outcome };
             self.effects.insert(id, TaskEffect::Ended(ended));
@@ -372,34 +404,48 @@ mod tests {
                     if let Some((effects, rows)) = self.unanswered.take() {
                         self.keys.committed(&effects);
                         self.answered = rows;
+                        self.read.iter_mut().for_each(|(_, _, is_early)| *is_early = false);
                     }
                 }
-                Step::AskInVain => {
-                    if self.keys.asked_in_vain(&self.populations()) {
-                        self.page = self.keys.next_page(&self.populations());
+                Step::LookUp => {
+                    if self.keys.begin(&self.populations()) {
+                        self.ask();
                     }
                 }
-                Step::Read => {
-                    let Some(page) = self.page.take() else { return };
+                Step::Read if !self.asked.is_empty() => {
+                    let page = self.asked.remove(0);
                     let first = |(queue, after): (QueueName, String)| {
                         let of = self.database.values().filter(|task| task.is_keyed() && task.queue == queue);
-                        let mut keys: Vec<_> = of.map(|task| task.key.as_str().to_owned()).collect();
-                        keys.retain(|key| *key > after);
-                        keys.sort_unstable();
-                        keys.truncate(KEYS_PAGE);
-                        keys.into_iter().map(move |key| (queue.as_str().to_owned(), key))
+                        let row = |task: &Task| KeyRow {
+                            queue: queue.as_str().to_owned(),
+                            key: task.key.as_str().to_owned(),
+                            id: task.id.cast_signed(),
+                        };
+                        let mut keys: Vec<_> = of.map(row).filter(|row| row.key > after).collect();
+                        keys.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+                        keys.truncate(PAGE);
+                        keys
                     };
-                    self.read = Some(page.into_iter().flat_map(first).collect());
+                    let rows = page.of.iter().cloned().flat_map(first).collect();
+                    self.read.push((page, rows, self.unanswered.is_some()));
                 }
-                Step::Come => {
-                    if let Some(keys) = self.read.take() {
-                        self.keys.page_came(&keys);
-                        self.page = self.keys.next_page(&self.populations());
+                // The store keeps a page back while its snapshot has a batch that was not answered.
+                Step::Come if self.read.first().is_some_and(|(_, _, is_early)| !is_early) => {
+                    let (page, rows, _) = self.read.remove(0);
+                    if self.keys.is_reading(page.reading) {
+                        self.keys.page_came(&rows);
+                        self.ask();
                     }
                 }
-                Step::Retry if self.page.is_none() && self.read.is_none() => self.keys.retry(),
-                Step::Commit | Step::Retry => {}
+                Step::Retry => self.keys.retry(),
+                Step::GiveUp => self.keys.give_up(),
+                Step::Commit | Step::Read | Step::Come => {}
             }
+        }
+
+        fn ask(&mut self) {
+            let page = self.keys.next_page(&self.populations());
+            self.asked.extend(page);
         }
 
         fn populations(&self) -> BTreeMap<QueueName, Population> {
@@ -411,7 +457,8 @@ mod tests {
         }
 
         fn check(&self) {
-            for task in self.answered.values().filter(|task| task.is_keyed()) {
+            let is_own = |task: &Task| task.key == Key::from_id(task.id);
+            for task in self.answered.values().filter(|task| task.is_keyed() && !is_own(task)) {
                 assert!(!self.keys.lacks(&task.queue, &task.key), "{} has {}", task.id, task.key.as_str());
             }
         }
@@ -440,14 +487,13 @@ mod tests {
         };
         put(&mut shard, 4..20);
         assert!(!shard.keys.lacks(&queue(0), &key(30)), "nothing was read");
-        shard.run(Step::AskInVain);
-        // More pages than one.
+        shard.run(Step::LookUp);
         let mut pages = 0;
-        while shard.page.is_some() {
+        while !shard.asked.is_empty() {
             [Step::Read, Step::Come].into_iter().for_each(|step| shard.run(step));
             pages += 1;
         }
-        assert!(pages > 16 / KEYS_PAGE, "{pages}");
+        assert!(pages > 16 / PAGE, "{pages}");
         assert!(shard.keys.lacks(&queue(0), &key(30)) && shard.keys.lacks(&queue(1), &key(4)));
         put(&mut shard, 30..31);
         assert!(!shard.keys.lacks(&queue(0), &key(30)));
@@ -458,5 +504,27 @@ mod tests {
         }
         shard.run(Step::Answer);
         assert!(shard.keys.lacks(&queue(0), &key(30)));
+        // Tasks without a key of their owner take no room.
+        let kept = shard.keys.prints().expect("they were read").len();
+        let task = sample_task(900, 1, "a", "900", 1);
+        shard.store(task);
+        [Step::Commit, Step::Answer].into_iter().for_each(|step| shard.run(step));
+        assert_eq!(shard.keys.prints().expect("they are still there").len(), kept);
+    }
+
+    #[test]
+    fn a_page_of_an_earlier_reading_is_of_no_use() {
+        let mut shard = Shard::new(100);
+        let run = |shard: &mut Shard, steps: &[Step]| steps.iter().for_each(|step| shard.run(*step));
+        run(&mut shard, &[Step::Put(0, 4), Step::Commit, Step::Answer, Step::LookUp, Step::Read]);
+        // The page is late. Meanwhile the keys are given up, another one is put, and a new reading begins.
+        run(
+            &mut shard,
+            &[Step::GiveUp, Step::Put(0, 5), Step::Commit, Step::Answer, Step::Retry, Step::LookUp],
+        );
+        run(&mut shard, &[Step::Come]);
+        assert!(!shard.keys.lacks(&queue(0), &key(5)) && !shard.keys.lacks(&queue(0), &key(6)));
+        run(&mut shard, &[Step::Read, Step::Come]);
+        assert!(!shard.keys.lacks(&queue(0), &key(5)) && shard.keys.lacks(&queue(0), &key(6)));
     }
 }

@@ -43,6 +43,7 @@ struct State {
 /// The present timeline of the database. Each fail-over begins one.
 #[derive(Debug)]
 struct Timeline {
+    number: i64,
     /// When this process first saw it (boot-time clock, ns).
     since_ns: u64,
     /// The incarnation of this process that ended with the timeline before, if no other process can have had its shards by then.
@@ -125,8 +126,8 @@ impl Node {
         }
     }
 
-    /// Sets how many keys of tasks the stores of all shards keep in memory together. The default is 2,000,000, which takes about 48 MB. A put of a key that no task
-    /// has needs no question to the database then.
+    /// Sets how many keys of tasks the stores of all shards keep in memory together. The default is 2,000,000, which takes about 48 MB. A put of
+    /// a key that no task has needs no question to the database then.
     #[must_use]
     pub fn with_known_keys(mut self, keys: usize) -> Self {
         self.key_room = Arc::new(KeyRoom::new(keys));
@@ -249,19 +250,21 @@ impl Node {
 
     /// Notes that the database is on a new timeline. `unbroken`: the incarnation of this process that ended with the timeline before, if no
     /// other process can have had its shards by then.
-    pub fn begin_timeline(&self, since_ns: u64, unbroken: Option<String>) {
-        lock(&self.state).timeline = Some(Timeline { since_ns, unbroken });
+    pub fn begin_timeline(&self, number: i64, since_ns: u64, unbroken: Option<String>) {
+        lock(&self.state).timeline = Some(Timeline { number, since_ns, unbroken });
     }
 
-    /// Whether a shard may be taken although the database may have lost the entry of its owner in a fail-over. After a whole lease, no owner of
-    /// before is valid any more. `last`: the incarnation of this process that had the shard last; no other owner can be missing if it had the shard until
-    /// the fail-over.
+    /// Returns the timeline on which a shard may be taken although the fail-over before it may have lost the entry of the owner. After a whole
+    /// lease, no owner of before is valid any more. `last`: the incarnation of this process that had the shard last. If it had the shard until
+    /// the fail-over, no other owner can be lost.
     #[must_use]
-    pub fn may_take_after_loss(&self, last: Option<&str>) -> bool {
+    pub fn may_take_after_loss(&self, last: Option<&str>) -> Option<i64> {
         let (now_ns, lease_ns) = (self.now_ns(), self.pulse().lease_ns());
-        lock(&self.state).timeline.as_ref().is_some_and(|Timeline { since_ns, unbroken }| {
-            now_ns.saturating_sub(*since_ns) >= lease_ns || (last.is_some() && unbroken.as_deref() == last)
-        })
+        let state = lock(&self.state);
+        let Timeline { number, since_ns, unbroken } = state.timeline.as_ref()?;
+        let is_safe =
+            now_ns.saturating_sub(*since_ns) >= lease_ns || (last.is_some() && unbroken.as_deref() == last);
+        is_safe.then_some(*number)
     }
 
     /// Notes why one of the threads does not get on; `None`: it does.
@@ -315,15 +318,16 @@ mod tests {
         let of_node = Arc::clone(&clock);
         let node = Node::new(1_000, 1, 1, Box::new(move || of_node.load(Ordering::Relaxed)));
         let at_ms = |ms: u64| clock.store(ms * 1_000_000, Ordering::Relaxed);
-        assert!(!node.may_take_after_loss(None), "no beat was answered");
-        node.begin_timeline(2_000_000_000, Some("one".to_owned()));
+        let may_take = |last| node.may_take_after_loss(last);
+        assert_eq!(may_take(None), None, "no beat was answered");
+        node.begin_timeline(7, 2_000_000_000, Some("one".to_owned()));
         at_ms(2_999);
-        assert!(!node.may_take_after_loss(None), "this process has not had the shard");
-        assert!(!node.may_take_after_loss(Some("zero")), "another process may have had the shard since");
-        assert!(node.may_take_after_loss(Some("one")), "this process had the shard until the fail-over");
+        assert_eq!(may_take(None), None, "this process has not had the shard");
+        assert_eq!(may_take(Some("zero")), None, "another process may have had the shard since");
+        assert_eq!(may_take(Some("one")), Some(7), "this process had the shard until the fail-over");
         at_ms(3_000);
-        assert!(node.may_take_after_loss(None) && node.may_take_after_loss(Some("zero")));
-        node.begin_timeline(3_000_000_000, None);
-        assert!(!node.may_take_after_loss(None) && !node.may_take_after_loss(Some("one")));
+        assert_eq!((may_take(None), may_take(Some("zero"))), (Some(7), Some(7)));
+        node.begin_timeline(8, 3_000_000_000, None);
+        assert_eq!((may_take(None), may_take(Some("one"))), (None, None));
     }
 }

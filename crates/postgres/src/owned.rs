@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tickwheel_engine::{
-    Acquired, AcquiredPage, Batch, EngineState, Epoch, Found, Population, QueueName, Reply, RequestId, Seq,
-    ShardId, TaskEffect, Timestamp, Wanted,
+    Acquired, AcquiredPage, Batch, EngineState, Epoch, Found, Key, Population, QueueName, Reply, RequestId,
+    Seq, ShardId, TaskEffect, Timestamp, Wanted,
 };
 use tickwheel_store::records::{RecordError, RecordReader};
 use tickwheel_store::{HistoryLimits, Table};
 
 use crate::counts;
 use crate::database::{BatchRow, Claim, Fold, Read, Seen, Snapshot, TaskRow};
-use crate::known_keys::{KeyRoom, KnownKeys};
+use crate::known_keys::KnownKeys;
 use crate::shard_inbox::ShardInbox;
 
 /// Batches are folded once their ends have this many bytes, even if they are few.
@@ -37,6 +37,8 @@ pub(crate) struct Owned {
     pub(crate) committing: Option<Committing>,
     pub(crate) populations: BTreeMap<QueueName, Population>,
     pub(crate) keys: KnownKeys,
+    /// A page of keys whose snapshot has a batch that was not answered yet, with the number of its reading.
+    pub(crate) early_keys: Option<(u64, Seen)>,
     pub(crate) leased: BTreeSet<u64>,
     /// The leased tasks of the page that is being read, with the page and the request.
     pub(crate) paging: Option<(RequestId, Paging)>,
@@ -102,7 +104,7 @@ impl Owned {
         incarnation: String,
         snapshot: Snapshot,
         history: HistoryLimits,
-        key_room: Arc<KeyRoom>,
+        keys: KnownKeys,
         reader: &mut RecordReader,
     ) -> Result<(Self, [u8; 16], Timestamp), String> {
         let Snapshot { epoch, secret, fold, batches, rules, leased } = snapshot;
@@ -115,7 +117,8 @@ impl Owned {
             last_wall: Timestamp::EPOCH,
             committing: None,
             populations: BTreeMap::new(),
-            keys: KnownKeys::unread(key_room),
+            keys,
+            early_keys: None,
             leased: leased.into_iter().map(i64::cast_unsigned).collect(),
             paging: None,
             table: Table::with_history(secret, history),
@@ -279,12 +282,23 @@ impl Owned {
 
     /// Answers look-ups without the database, if no task has any of the keys.
     pub(crate) fn absent(&self, wanted: &[Wanted]) -> Option<Vec<Found>> {
-        let lacks =
-            |wanted: &Wanted| matches!(wanted, Wanted::Key(queue, key) if self.keys.lacks(queue, key));
+        let lacks = |wanted: &Wanted| match wanted {
+            Wanted::Key(queue, key) => self.keys.lacks(queue, key) && !self.may_be_id(key),
+            Wanted::Id(_) => false,
+        };
         // A look-up that is answered before the ones under way would change the order of the puts. And the history says how a task ended.
         let is_first = self.early.is_empty() && self.unanswered.is_empty();
         (is_first && self.history_read && wanted.iter().all(lacks))
             .then(|| wanted.iter().map(|wanted| self.table.find(wanted)).collect())
+    }
+
+    /// Whether the key may be the decimal form of the id of a task of this shard.
+    fn may_be_id(&self, key: &Key) -> bool {
+        let id = key.as_str().parse::<u64>().ok().filter(|id| *key == Key::from_id(*id));
+        let shards = self.shards;
+        id.is_some_and(|id| {
+            id % shards == u64::from(self.claim.shard) && self.table.state().may_have_given_out(id)
+        })
     }
 
     pub(crate) fn found(

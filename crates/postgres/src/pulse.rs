@@ -54,8 +54,8 @@ impl Pulse {
     /// Whether another process may have ended the incarnation before `now_ns` (boot-time clock), and may have had its shards.
     #[must_use]
     pub fn was_perhaps_ended(&self, now_ns: u64) -> bool {
-        let sent_ns = self.valid_until_ns.saturating_sub(self.lease_ns / 10 * 8);
-        now_ns >= sent_ns.saturating_add(self.lease_ns)
+        let sent_ns = self.valid_until_ns.checked_sub(self.lease_ns / 10 * 8);
+        sent_ns.is_none_or(|sent_ns| now_ns >= sent_ns.saturating_add(self.lease_ns))
     }
 
     /// Ends the incarnation: another process has ended it, and may own its shards.
@@ -95,6 +95,7 @@ mod tests {
         assert_eq!(pulse.validity("a", 0), Validity::Lost);
         pulse.begin("a".to_owned());
         assert_eq!(pulse.validity("a", 0), Validity::InDoubt, "no beat was answered");
+        assert!(pulse.was_perhaps_ended(0));
         pulse.answered(100 * MS);
         assert_eq!(pulse.validity("a", 4_099 * MS), Validity::Valid);
         assert_eq!(pulse.validity("a", 4_100 * MS), Validity::InDoubt);

@@ -13,14 +13,14 @@ use tickwheel_store::{HistoryLimits, InboxRow, QueueStore, RowEnd};
 use crate::batch::encode;
 use crate::database::{Claim, Holder, InboxPage, Read, Refusal, Rows, Seen, Snapshot, Take, Taken, TaskRow};
 use crate::inbox_row;
-use crate::known_keys::KEYS_PAGE;
+use crate::known_keys::{KeyPage, KnownKeys};
 use crate::lane::{Job, Outcome};
 use crate::node::{Event, News, Node, ReadJob};
 use crate::owned::{Asked, Committing, Owned, Paging};
 
 /// Batches are folded once there are this many.
 const FOLD_BATCHES: u64 = 1_000;
-/// The entries in a page of the `Acquired` reply to a new owner.
+/// The entries in a page of the `Acquired` reply to a new owner, and the keys of one queue in a page of keys.
 const ACQUIRED_PAGE: usize = 4_096;
 
 /// Keeps the tasks of one shard in PostgreSQL, behind [`ShardStore`].
@@ -49,7 +49,7 @@ pub struct PostgresStore {
     holder: Option<Holder>,
     /// The incarnation that last had the shard, unless it gave the shard back.
     last: Option<String>,
-    /// Whether the database has failed over, and another process may still answer for the shard.
+    /// Whether the last answer to a taking was [`Taken::TooSoon`].
     is_too_soon: bool,
     reader: RecordReader,
     /// Ends with the store.
@@ -77,8 +77,8 @@ enum Asker {
     Engine(Asked),
     /// The store, which asks for the ends that are remembered.
     History,
-    /// The store, which asks for a page of keys.
-    Keys,
+    /// The store, which asks for a page of keys in the reading with this number.
+    Keys(u64),
 }
 
 impl Asker {
@@ -117,7 +117,7 @@ impl PostgresStore {
         self
     }
 
-    /// Sets how many entries a page of the `Acquired` reply has. The default is 4,096.
+    /// Sets how many entries a page of the `Acquired` reply has, and how many keys of one queue a page of keys. The default is 4,096.
     #[must_use]
     pub fn with_acquired_page(mut self, entries: usize) -> Self {
         self.page = entries;
@@ -182,8 +182,8 @@ impl PostgresStore {
     }
 
     fn taken(&mut self, request: RequestId, incarnation: String, snapshot: Snapshot) {
-        let key_room = self.node.key_room();
-        match Owned::new(self.shard, incarnation, snapshot, self.history, key_room, &mut self.reader) {
+        let keys = KnownKeys::unread(self.node.key_room(), self.page);
+        match Owned::new(self.shard, incarnation, snapshot, self.history, keys, &mut self.reader) {
             Ok((mut owned, secret, last_wall)) => {
                 (self.holder, self.is_too_soon) = (None, false);
                 self.node.inbox().ask(owned.claim, true);
@@ -284,8 +284,8 @@ impl PostgresStore {
     /// Asks for the next page of keys, if one is wanted.
     fn ask_for_keys(&mut self) {
         let Some(owned) = self.owned() else { return };
-        if let Some(of) = owned.keys.next_page(&owned.populations) {
-            self.ask(Asker::Keys, Read::Keys { of, max: KEYS_PAGE });
+        if let Some(KeyPage { reading, of, max }) = owned.keys.next_page(&owned.populations) {
+            self.ask(Asker::Keys(reading), Read::Keys { of, max });
         }
     }
 
@@ -346,6 +346,7 @@ impl PostgresStore {
                 self.reply(request, Reply::Held);
             }
             (Phase::Taking { request, .. }, Outcome::Taken(Taken::Outdated)) => {
+                self.is_too_soon = false;
                 self.reply(request, Reply::Held)
             }
             (Phase::Taking { request, .. }, Outcome::Refused { why }) => {
@@ -425,7 +426,9 @@ impl PostgresStore {
         };
         match asker {
             Asker::History => self.history_came(seen.rows),
-            Asker::Keys => self.keys_came(seen.rows),
+            Asker::Keys(reading) if !owned.keys.is_reading(reading) => {}
+            Asker::Keys(reading) if seen.no > owned.last_no => owned.early_keys = Some((reading, seen)),
+            Asker::Keys(reading) => self.keys_came(reading, seen.rows),
             Asker::Engine(asked) if seen.no > owned.last_no => owned.early.push((asked, seen)),
             Asker::Engine(asked) => self.answer(asked, seen.rows),
         }
@@ -451,9 +454,9 @@ impl PostgresStore {
                     self.read_failed(asked.request, why.clone());
                 }
             }
-            // Each look-up asks the database then, as before.
-            Asker::Keys => {
-                if let Some(owned) = self.owned() {
+            // Each look-up asks the database then.
+            Asker::Keys(reading) => {
+                if let Some(owned) = self.owned().filter(|owned| owned.keys.is_reading(reading)) {
                     owned.keys.give_up();
                 }
             }
@@ -471,6 +474,10 @@ impl PostgresStore {
     fn answer_early(&mut self) {
         let Some(owned) = self.owned() else { return };
         let last_no = owned.last_no;
+        if let Some((reading, seen)) = owned.early_keys.take_if(|(_, seen)| seen.no <= last_no) {
+            self.keys_came(reading, seen.rows);
+        }
+        let Some(owned) = self.owned() else { return };
         for (asked, seen) in owned.early.extract_if(.., |(_, seen)| seen.no <= last_no).collect::<Vec<_>>() {
             self.answer(asked, seen.rows);
         }
@@ -494,10 +501,12 @@ impl PostgresStore {
         }
     }
 
-    fn keys_came(&mut self, rows: Rows) {
+    fn keys_came(&mut self, reading: u64, rows: Rows) {
         let (Rows::Keys(keys), Some(owned)) = (rows, self.owned()) else { return };
-        owned.keys.page_came(&keys);
-        self.ask_for_keys();
+        if owned.keys.is_reading(reading) {
+            owned.keys.page_came(&keys);
+            self.ask_for_keys();
+        }
     }
 
     fn answer(&mut self, asked: Asked, rows: Rows) {
@@ -510,11 +519,11 @@ impl PostgresStore {
                     // An earlier question may have failed.
                     return self.ask_for_history();
                 }
-                let in_vain = |(wanted, row): (&Wanted, &Option<TaskRow>)| {
+                let is_missing = |(wanted, row): (&Wanted, &Option<TaskRow>)| {
                     row.is_none() && matches!(wanted, Wanted::Key(..))
                 };
-                if wanted.iter().zip(&rows).any(in_vain) {
-                    reads_keys = owned.keys.asked_in_vain(&owned.populations);
+                if wanted.iter().zip(&rows).any(is_missing) {
+                    reads_keys = owned.keys.begin(&owned.populations);
                 }
                 owned.found(wanted, rows, &mut self.reader).map(Reply::Found)
             }
@@ -593,9 +602,9 @@ impl QueueStore for PostgresStore {
                 format!("`{name}` at {address} has the shard")
             }
         });
-        let too_soon = self.is_too_soon.then(|| {
-            "the database has failed over, and the process that had the shard may still answer for a few seconds".to_owned()
-        });
+        let too_soon = self
+            .is_too_soon
+            .then(|| "the database may have lost who had the shard, so it is taken after a lease".to_owned());
         self.node.trouble().or_else(|| self.node.silence()).or(held).or(too_soon)
     }
 

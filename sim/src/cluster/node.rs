@@ -94,7 +94,8 @@ impl SimNode {
     pub(super) fn start(database: &SimDatabase, place: usize, boot: Boot, run: u64, plan: &Plan) -> Self {
         let database = Arc::new(database.at(place));
         let clock = boot.clone();
-        let node = Arc::new(Node::new(plan.lease_ms, plan.lanes, 1, Box::new(move || clock.now_ns())));
+        let node = Node::new(plan.lease_ms, plan.lanes, 1, Box::new(move || clock.now_ns()));
+        let node = Arc::new(node.with_known_keys(plan.known_keys));
         let entry = NodeEntry {
             incarnation: String::new(),
             name: format!("n{place}"),

@@ -23,6 +23,8 @@ pub(super) struct Plan {
     pub(super) steps_clock: bool,
     pub(super) page: usize,
     pub(super) fold_batches: u64,
+    /// How many keys of tasks the shards of a process may keep in memory.
+    pub(super) known_keys: usize,
     pub(super) horizon_ms: u64,
     pub(super) near_bytes: u64,
     pub(super) scan_max: usize,
@@ -49,6 +51,7 @@ impl Plan {
             steps_clock: rng.chance(30),
             page: rng.pick(&[1, 3, 4_096]),
             fold_batches: rng.pick(&[3, 20, 1_000]),
+            known_keys: rng.pick(&[0, 3, 20, 2_000_000]),
             horizon_ms: rng.pick(&[2, 400, 10_000, 3_600_000]),
             near_bytes: rng.pick(&[512, 20_000, 1 << 20]),
             scan_max: rng.pick(&[1, 3, 1_024]),

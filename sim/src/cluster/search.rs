@@ -76,7 +76,10 @@ impl Search {
                     None => {}
                     Some(failure) if self.past_panics && failure.promise == PANIC => total.panics += 1,
                     Some(failure) => {
-                        total.failures.push(failure);
+                        // A verdict was given without the failures that come later.
+                        if !stop.load(Ordering::Relaxed) {
+                            total.failures.push(failure);
+                        }
                         let promises = total.failures.iter().map(|failure| failure.promise);
                         stop.fetch_or(self.enough.is_met_by(promises), Ordering::Relaxed);
                     }

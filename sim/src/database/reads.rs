@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use tickwheel_engine::{DueHistogram, DueKey, QueueName, Seq, Timestamp, Wanted};
-use tickwheel_postgres::database::{Read, Rows, Seen, TaskRow};
+use tickwheel_engine::{DueHistogram, DueKey, Key, QueueName, Seq, Timestamp, Wanted};
+use tickwheel_postgres::database::{KeyRow, Read, Rows, Seen, TaskRow};
 
 use super::tables::{Row, ShardRows};
 
@@ -37,10 +37,15 @@ impl ShardRows {
         self.tasks.get(&id).map(|row| &**row)
     }
 
-    /// The first keys of a queue behind one, each with the queue.
-    fn keys_of(&self, (queue, after): &(QueueName, String), max: usize) -> Vec<(String, String)> {
-        let keys = self.keys.keys().filter(|(of, key)| of == queue && key.as_str() > after.as_str());
-        keys.take(max).map(|(queue, key)| (queue.as_str().to_owned(), key.as_str().to_owned())).collect()
+    /// The first keys of a queue behind one.
+    fn keys_of(&self, (queue, after): &(QueueName, String), max: usize) -> Vec<KeyRow> {
+        let keys = self.keys.iter().filter(|((of, key), _)| of == queue && key.as_str() > after.as_str());
+        let row = |((queue, key), id): (&(QueueName, Key), &i64)| KeyRow {
+            queue: queue.as_str().to_owned(),
+            key: key.as_str().to_owned(),
+            id: *id,
+        };
+        keys.take(max).map(row).collect()
     }
 
     /// The rows that are wanted in the order of their due keys, behind `after` and up to `until`.

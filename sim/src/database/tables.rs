@@ -220,7 +220,7 @@ impl Tables {
             return Ok(Taken::Held(Holder { incarnation, name, address }));
         }
         let rows = self.shard(take.shard)?;
-        if timeline > rows.timeline && rows.epoch > 0 && !take.after_loss {
+        if timeline > rows.timeline && take.after_loss != Some(timeline) {
             return Ok(Taken::TooSoon);
         }
         let timelines = if wrong == Wrong::SmallStep { 0 } else { timeline - rows.timeline };

@@ -17,9 +17,9 @@ fn join(database: &SimDatabase, name: &str) -> SimSession {
     session
 }
 
-/// Takes the shard, and returns the claim and the number of the batch of the taking.
+/// Takes the shard, also on the second timeline, and returns the claim and the number of the batch of the taking.
 fn take(session: &mut SimSession, name: &str) -> (Claim, i64) {
-    let take = Take { shard: 0, incarnation: name.to_owned(), wall: 0, after_loss: true };
+    let take = Take { shard: 0, incarnation: name.to_owned(), wall: 0, after_loss: Some(2) };
     let Ok(Taken::Taken(snapshot)) = session.take(&take) else { panic!("the shard is free") };
     let last = snapshot.batches.last().expect("the taking is a batch");
     (Claim { shard: 0, epoch: snapshot.epoch }, last.no)
@@ -56,8 +56,10 @@ fn stale_commit(wrong: Wrong) -> Option<String> {
     assert_eq!(database.fail_over(1, 0), 1);
     let mut next = join(&database, "next");
     assert_eq!(next.end("former", 0), Ok(true));
-    let soon = Take { shard: 0, incarnation: "next".to_owned(), wall: 0, after_loss: false };
-    assert_eq!(next.take(&soon), Ok(Taken::TooSoon), "the entry of an owner may be lost");
+    for after_loss in [None, Some(1)] {
+        let soon = Take { shard: 0, incarnation: "next".to_owned(), wall: 0, after_loss };
+        assert_eq!(next.take(&soon), Ok(Taken::TooSoon), "an owner may be lost that still answers");
+    }
     assert_eq!(take(&mut next, "next").1, no + 2);
     let mut former = database.connect("former").expect("it answers");
     let took_part = former.commit(&[&batch(claim, no + 3)]).expect("it answers");
@@ -86,7 +88,7 @@ fn end_of_the_living(wrong: Wrong) -> bool {
     assert_eq!(seen, [("living".to_owned(), 0)]);
     assert!(living.beat("living").expect("it answers").wall_ns.is_some(), "it is valid from now on");
     let has_ended = other.end("living", 0).expect("it answers");
-    let asked = Take { shard: 0, incarnation: "other".to_owned(), wall: 0, after_loss: false };
+    let asked = Take { shard: 0, incarnation: "other".to_owned(), wall: 0, after_loss: None };
     let is_taken = matches!(other.take(&asked), Ok(Taken::Taken(_)));
     assert_eq!(has_ended, is_taken);
     assert_eq!(database.owner(0).0 > claim.epoch, is_taken);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tickwheel_engine::{DueHistogram, DueKey, Filter, QueueName, Seq, Timestamp, Wanted};
 
 use super::link::{Link, foreign, row};
-use crate::database::{Failure, LIST_LIMIT, Read, Rows, Seen, TaskRow};
+use crate::database::{Failure, KeyRow, LIST_LIMIT, Read, Rows, Seen, TaskRow};
 use crate::wire::{Param, Pipeline, Row};
 
 const READ_LIMIT: Duration = Duration::from_secs(30);
@@ -71,9 +71,9 @@ const HISTORY: &str =
 
 /// Each queue is a part of the unique index.
 const KEYS: &str = seen!(
-    "SELECT w.queue, k.key FROM unnest($2::text[], $3::text[]) w(queue, after) CROSS JOIN LATERAL (\
-         SELECT key FROM tickwheel.task WHERE queue = w.queue AND key > w.after AND shard + 0 = $1 ORDER BY key LIMIT $4) k",
-    "t.queue, t.key"
+    "SELECT w.queue, k.key, k.id FROM unnest($2::text[], $3::text[]) w(queue, after) CROSS JOIN LATERAL (\
+         SELECT key, id FROM tickwheel.task WHERE queue = w.queue AND key > w.after AND shard + 0 = $1 ORDER BY key LIMIT $4) k",
+    "t.queue, t.key, t.id"
 );
 
 pub(super) fn read(link: &mut Link, shard: u32, read: &Read) -> Result<Seen, Failure> {
@@ -241,11 +241,12 @@ fn keys(link: &mut Link, shard: i32, of: &[(QueueName, String)], max: usize) -> 
         KEYS,
         vec![Param::Int4(shard), Param::Texts(queues.into()), Param::Texts(afters.into()), Param::Int8(max)],
     );
-    let (epoch, no, rows) = ask(link, &pipeline, READ_LIMIT)?;
+    let (epoch, no, rows) = ask(link, &pipeline, LIST_LIMIT)?;
     let mut keys = Vec::with_capacity(rows.len());
     for row in &rows {
         if let Some(queue) = row.get::<Option<&str>>(2)? {
-            keys.push((queue.to_owned(), row.get::<&str>(3)?.to_owned()));
+            let (queue, key) = (queue.to_owned(), row.get::<&str>(3)?.to_owned());
+            keys.push(KeyRow { queue, key, id: row.get(4)? });
         }
     }
     Ok(Seen { epoch, no, rows: Rows::Keys(keys) })

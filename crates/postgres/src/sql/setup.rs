@@ -50,7 +50,8 @@ ON CONFLICT DO NOTHING";
 
 const MAKE_SHARDS: &str = "\
 INSERT INTO tickwheel.shard (shard, epoch, timeline, secret)
-SELECT s.shard, 0, 0, s.secret FROM unnest($1::int4[], $2::bytea[]) s(shard, secret)
+SELECT s.shard, 0, ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::int8, s.secret
+FROM unnest($1::int4[], $2::bytea[]) s(shard, secret)
 WHERE EXISTS (SELECT FROM tickwheel.cluster WHERE identity = $3)";
 
 /// The wishes of a process about the data set. A data set that is there has its own.

@@ -120,9 +120,8 @@ pub(super) fn take(link: &mut Link, take: &Take) -> Result<Taken, Failure> {
     let secret =
         <[u8; 16]>::try_from(found.get::<&[u8]>(2)?).map_err(|_| foreign("the secret has not 16 bytes"))?;
     let timeline: i64 = row(&results, 1, 0)?.get(0)?;
-    // A new shard has no epoch, and nothing of it can be lost.
-    let timelines_passed = if epoch > 0 { timeline.saturating_sub(before).max(0) } else { 0 };
-    if timelines_passed > 0 && !take.after_loss {
+    let timelines_passed = timeline.saturating_sub(before).max(0);
+    if timelines_passed > 0 && take.after_loss != Some(timeline) {
         return Ok(Taken::TooSoon);
     }
     let step = STEP_AFTER_LOSS.saturating_mul(timelines_passed).max(1);
