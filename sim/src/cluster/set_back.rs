@@ -14,6 +14,8 @@ fn world() -> World {
     plan.faults = plan.faults.calm();
     plan.faults.asynchronous = false;
     (plan.nodes, plan.shards, plan.lease_ms, plan.row_think_ns) = (1, 1, LEASE_MS, None);
+    // The task is in memory before it is due.
+    (plan.horizon_ms, plan.near_bytes, plan.scan_max) = (3_600_000, 1 << 20, 1_024);
     let mut world = World::of(plan, rng, Wrong::Nothing, false);
     world.is_hostile = false;
     world.next_mishap_ns = u64::MAX;
