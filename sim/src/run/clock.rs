@@ -75,7 +75,7 @@ impl Clocks {
             steady_since_ns: 0,
             shown_ns: reading.wall_ns,
             set_at_ns: 0,
-            believed: VecDeque::new(),
+            believed: VecDeque::from([(0, reading.wall_ns)]),
             broken: None,
         };
         clocks.believe(reading.wall_ns);
@@ -90,7 +90,9 @@ impl Clocks {
     pub(super) fn restart(&mut self) {
         if let Some(guard) = &mut self.guard {
             *guard = WallGuard::new(self.reading);
-            self.believed.clear();
+            // The guard believes its first reading, and so the course on which that is.
+            let Reading { boot_ns, wall_ns, .. } = self.reading;
+            self.believed = VecDeque::from([(boot_ns, wall_ns - i128::from(boot_ns))]);
             self.unsteady();
             self.believe(self.reading.wall_ns);
         }
@@ -336,6 +338,19 @@ mod tests {
         clocks.glitch = Some(Glitch { less_ns: 3_600_000 * MS_NS, ..glitch });
         clocks.end_glitch();
         assert!(clocks.verdict().expect_err("it was never there").contains("3600000 ms"));
+    }
+
+    #[test]
+    fn a_return_to_the_first_reading_is_believed() {
+        let mut clocks = Clocks::new(1_500_000_000_000, 0, true);
+        clocks.pass(1_000_000_000, 0);
+        clocks.restart();
+        for wall_ms in [1_499_900_000_000, 1_500_000_001_000] {
+            clocks.reading.wall_ns = i128::from(wall_ms) * MS_NS;
+            clocks.read();
+            assert_eq!(clocks.now().wall.as_ms(), wall_ms);
+        }
+        clocks.verdict().expect("the clock was there when the guard began");
     }
 
     #[test]
