@@ -416,11 +416,6 @@ impl Read {
     pub fn can_fail(&self) -> bool {
         matches!(self, Self::ScanFilter { .. } | Self::Count(_) | Self::Keys { .. })
     }
-
-    /// Whether tasks are looked up by key or by id.
-    pub(crate) const fn is_find(&self) -> bool {
-        matches!(self, Self::Find(_))
-    }
 }
 
 /// The answer to a [`Read`], and the state of the shard in the same snapshot.

@@ -23,7 +23,7 @@ pub(crate) struct KeyRoom {
 }
 
 impl KeyRoom {
-    /// Returns a room for so many keys.
+    /// Returns a room that has place for `keys` keys.
     #[must_use]
     pub(crate) const fn new(keys: usize) -> Self {
         Self { left: AtomicUsize::new(keys) }
@@ -63,7 +63,7 @@ pub(crate) struct KnownKeys {
 
 #[derive(Debug)]
 enum Phase {
-    /// No look-up has found nothing.
+    /// The keys were not read. The first look-up of a key that no task has begins the reading.
     Unread,
     Reading(Reading),
     Complete(BTreeSet<Print>),
@@ -106,8 +106,8 @@ impl KnownKeys {
         }
     }
 
-    /// Begins to read the keys after a look-up that found nothing, unless they were read already, or have no room. `populations`: the numbers
-    /// of tasks of all queues of the shard. Returns whether the first page is wanted.
+    /// Begins to read the keys after a look-up that found nothing, unless they were read already, or have no room. `populations` has the number
+    /// of tasks of each queue of the shard. Returns true if the caller has to ask for the first page.
     pub(crate) fn begin(&mut self, populations: &BTreeMap<QueueName, Population>) -> bool {
         if !matches!(self.phase, Phase::Unread) {
             return false;

@@ -28,8 +28,7 @@ const AFTER_LOSS: u64 = 1 << 24;
 pub(crate) struct Owned {
     pub(crate) incarnation: String,
     pub(crate) claim: Claim,
-    /// The number of all shards.
-    pub(crate) shards: u64,
+    pub(crate) shard: ShardId,
     /// The number of the last batch that was answered.
     pub(crate) last_no: i64,
     pub(crate) last_seq: Seq,
@@ -111,7 +110,7 @@ impl Owned {
         let mut owned = Self {
             incarnation,
             claim: Claim { shard: shard.number(), epoch },
-            shards: shard.count().into(),
+            shard,
             last_no: 0,
             last_seq: Seq::ZERO,
             last_wall: Timestamp::EPOCH,
@@ -161,7 +160,7 @@ impl Owned {
         if let Some(timelines) = u64::try_from(timelines_passed).ok().filter(|timelines| *timelines > 0) {
             let passed = AFTER_LOSS.saturating_mul(timelines);
             let mut state = self.table.state();
-            state.pass_ids(0, passed.saturating_mul(self.shards));
+            state.pass_ids(0, passed.saturating_mul(self.shard.count().into()));
             self.table.join_state(state);
             self.last_seq.0 = self.last_seq.0.saturating_add(passed);
         }
@@ -294,11 +293,8 @@ impl Owned {
 
     /// Whether the key may be the decimal form of the id of a task of this shard.
     fn may_be_id(&self, key: &Key) -> bool {
-        let id = key.as_str().parse::<u64>().ok().filter(|id| *key == Key::from_id(*id));
-        let shards = self.shards;
-        id.is_some_and(|id| {
-            id % shards == u64::from(self.claim.shard) && self.table.state().may_have_given_out(id)
-        })
+        let id = key.as_str().parse().ok().filter(|id| *key == Key::from_id(*id));
+        id.is_some_and(|id| self.shard.has_id(id) && self.table.state().may_have_given_out(id))
     }
 
     pub(crate) fn found(

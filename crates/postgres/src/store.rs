@@ -300,7 +300,7 @@ impl PostgresStore {
 
     fn find(&mut self, request: RequestId, wanted: Vec<Wanted>) {
         let is_find =
-            |question: &Question| matches!(&question.asker, Asker::Engine(asked) if asked.read.is_find());
+            |question: &Question| matches!(&question.asker, Asker::Engine(Asked { read: Read::Find(_), .. }));
         let waits = self.reads.values().any(is_find);
         match self.owned().filter(|_| !waits).and_then(|owned| owned.absent(&wanted)) {
             Some(found) => self.reply(request, Reply::Found(found)),
@@ -426,8 +426,9 @@ impl PostgresStore {
         };
         match asker {
             Asker::History => self.history_came(seen.rows),
-            Asker::Keys(reading) if !owned.keys.is_reading(reading) => {}
-            Asker::Keys(reading) if seen.no > owned.last_no => owned.early_keys = Some((reading, seen)),
+            Asker::Keys(reading) if seen.no > owned.last_no && owned.keys.is_reading(reading) => {
+                owned.early_keys = Some((reading, seen));
+            }
             Asker::Keys(reading) => self.keys_came(reading, seen.rows),
             Asker::Engine(asked) if seen.no > owned.last_no => owned.early.push((asked, seen)),
             Asker::Engine(asked) => self.answer(asked, seen.rows),

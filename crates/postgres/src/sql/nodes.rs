@@ -14,9 +14,15 @@ const END_LIMIT: Duration = Duration::from_secs(2);
 /// The newest kind of record that this program reads.
 const READS: i32 = 1;
 
-/// The first 8 digits of the name of a log file of the database are its timeline.
-pub(super) const TIMELINE: &str =
-    "SELECT ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::int8";
+/// The timeline of the database, as an expression: the first 8 digits of the name of a log file.
+macro_rules! timeline {
+    () => {
+        "('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::int8"
+    };
+}
+pub(super) use timeline;
+
+pub(super) const TIMELINE: &str = concat!("SELECT ", timeline!());
 
 /// The rows of incarnations that have ended long ago are of no use. A shard still names its last owner.
 const FORGET: &str = "\

@@ -8,6 +8,7 @@ use tickwheel_engine::{SHARDS_MAX, Timestamp};
 use super::commit::BEGIN;
 use super::connect::Postgres;
 use super::link::{Link, foreign, row};
+use super::nodes::timeline;
 use crate::database::{ConnectFailure, Failure};
 use crate::wire::{Param, Pipeline};
 
@@ -48,11 +49,12 @@ const MAKE_CLUSTER: &str = "\
 INSERT INTO tickwheel.cluster (identity, shards, lease_ms, format, feature, clock) VALUES ($1, $2, $3, $4, $5, $6)
 ON CONFLICT DO NOTHING";
 
-const MAKE_SHARDS: &str = "\
-INSERT INTO tickwheel.shard (shard, epoch, timeline, secret)
-SELECT s.shard, 0, ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::int8, s.secret
-FROM unnest($1::int4[], $2::bytea[]) s(shard, secret)
-WHERE EXISTS (SELECT FROM tickwheel.cluster WHERE identity = $3)";
+const MAKE_SHARDS: &str = concat!(
+    "INSERT INTO tickwheel.shard (shard, epoch, timeline, secret) SELECT s.shard, 0, ",
+    timeline!(),
+    ", s.secret FROM unnest($1::int4[], $2::bytea[]) s(shard, secret) \
+     WHERE EXISTS (SELECT FROM tickwheel.cluster WHERE identity = $3)"
+);
 
 /// The wishes of a process about the data set. A data set that is there has its own.
 #[derive(Clone, PartialEq, Eq, Debug)]
