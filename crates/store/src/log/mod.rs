@@ -3,6 +3,7 @@
 mod file;
 mod files;
 mod frame;
+mod zeroes;
 
 pub(crate) use file::{FORMAT, FRAMES_AT, LogHeader, LogUse, read_log_header};
 pub(crate) use files::{Files, Kept, Progress, Sizes, Spare};
@@ -10,3 +11,4 @@ pub(crate) use frame::{
     Bad, END_MARK_BYTES, Frame, FrameHead, HEAD_BYTES, find_frame, find_proof, frame_bytes, frames,
     read_frame, stamp,
 };
+pub(crate) use zeroes::last_not_zero;

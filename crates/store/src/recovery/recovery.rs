@@ -17,6 +17,7 @@ use crate::disk::Disk;
 use crate::error::OpenError;
 use crate::history::HistoryLimits;
 use crate::layout::{SHARD, checkpoint_file, log_number};
+use crate::log::last_not_zero;
 use crate::log::{
     Bad, END_MARK_BYTES, FRAMES_AT, Frame, FrameHead, Kept, LogHeader, LogUse, Spare, find_frame, find_proof,
     read_frame,
@@ -433,7 +434,7 @@ fn torn(file: &str, offset: usize, bytes: &[u8], header: LogHeader, seeds: &Seed
         Ok(_) => return None,
         Err(Bad::Torn(bytes)) => bytes.min(rest.len() as u64),
         // Such a file was all zero behind its header before this use, so each byte that is not zero was part of a frame.
-        Err(Bad::Nothing) if header.fresh => rest.iter().rposition(|byte| *byte != 0)? as u64 + 1,
+        Err(Bad::Nothing) if header.fresh => last_not_zero(rest)? as u64 + 1,
         // Other files may have bytes of an earlier use behind the end. But each frame writes zeroes behind itself, so other bytes at the
         // end are of a new frame.
         Err(Bad::Nothing) if rest[..END_MARK_BYTES].iter().any(|byte| *byte != 0) => END_MARK_BYTES as u64,

@@ -6,6 +6,7 @@ use super::source::Source;
 use crate::checksum::Seeds;
 use crate::disk::Disk;
 use crate::layout::{le_u32, log_file};
+use crate::log::last_not_zero;
 use crate::log::{
     END_MARK_BYTES, FRAMES_AT, FrameHead, HEAD_BYTES, LogHeader, LogUse, frame_bytes, frames, read_log_header,
 };
@@ -100,7 +101,7 @@ impl LogFile {
         // an end mark of zeroes right behind its last frame. If the bytes there are not zero, they were part of a frame.
         let fresh = self.header.is_some_and(|header| header.fresh);
         let wanted = if fresh { rest } else { &rest[..rest.len().min(END_MARK_BYTES)] };
-        let mut last = wanted.iter().rposition(|byte| *byte != 0)? + 1;
+        let mut last = last_not_zero(wanted)? + 1;
         if !fresh && rest.len() >= HEAD_BYTES {
             // The remains are as long as the head of the frame says, if the file has that many bytes.
             let bytes = HEAD_BYTES + le_u32(rest, 8) as usize;
