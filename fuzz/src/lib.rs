@@ -6,7 +6,7 @@
 //! it needs a fuzzer: the tests of this package replay the corpus, and random bytes.
 
 pub mod case;
-#[path = "../../crates/core/tests/families/mod.rs"]
+#[path = "../../crates/core/tests/it/families/mod.rs"]
 mod families;
 pub mod files;
 pub mod panics;

@@ -33,7 +33,7 @@ const fn statement(name: &'static str, wrong: Wrong, breaks: &'static [&'static 
     Bug { name, breaks, sought: Sought::Statement(wrong) }
 }
 
-/// The statements that seeds seldom show to be wrong: a test shows each by one order of events, see `sim/tests/postgres/fence.rs`.
+/// The statements that seeds seldom show to be wrong: a test shows each by one order of events, see `sim/tests/it/postgres/fence.rs`.
 pub const SELDOM_FOUND: [&str; 2] = ["no-fence", "end-without-beat"];
 
 const LOST: &[&str] = &["P1", "P4", "P5", "P6", "inbox"];

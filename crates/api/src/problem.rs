@@ -347,7 +347,9 @@ impl Problem {
     /// 501: the program was built without this kind of target.
     pub fn unsupported(kind: &str) -> Self {
         Self::new(ProblemKind::Unsupported, format!("this program was built without the feature `{kind}`"))
-            .with_hint("use a program with that feature, or another kind of target")
+            .with_hint(format!(
+                "build it with `cargo build --release --features {kind}`, or install a package, which has all kinds; or use another kind of target"
+            ))
     }
 
     /// 412: the target was changed meanwhile. `current`: its version; `None`: the queue has no target.

@@ -166,7 +166,7 @@ problem_kinds! {
         "Look at the task, and report the error with the server's log."
     Unsupported = 501 "unsupported" "the program does not have this kind of target":
         "The program was built without this kind of target. The call had no effect."
-        "Use a program with the feature that `detail` names, or another kind of target."
+        "Use a program with the feature that `detail` names, which the packages have, or another kind of target."
     Starting = 503 "starting" "the server is not ready yet":
         "The server is still reading its tasks, another server has them, or its database has not confirmed a commit for long. The call had no effect."
         "Try again after `Retry-After` seconds."

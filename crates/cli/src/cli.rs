@@ -10,7 +10,7 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser};
 use crate::commands::Command;
 use crate::config::{ConfigFile, without_empty_variables};
 use crate::environment;
-use crate::output::say;
+use crate::output::{self, say};
 
 /// Does things later, exactly when they are due, and never loses one.
 #[derive(Parser, Debug)]
@@ -83,6 +83,19 @@ impl Cli {
             environment::unknown().iter().for_each(|unknown| say(&format!("warning: {}", unknown.warning())));
         }
         self.command.run()
+    }
+}
+
+/// Runs the program: reads the command line of this process, does what it says, and returns the exit code.
+pub fn run() -> ExitCode {
+    match Cli::read().and_then(Cli::run) {
+        Ok(code) => code,
+        Err(error) if output::reader_left(&error) => ExitCode::SUCCESS,
+        Err(error) if error.is::<output::Told>() => ExitCode::FAILURE,
+        Err(error) => {
+            output::complain(&error);
+            ExitCode::FAILURE
+        }
     }
 }
 

@@ -8,6 +8,9 @@ pub(crate) mod bench;
 pub(crate) mod bench_beanstalk;
 #[cfg(feature = "bridge")]
 pub(crate) mod bridge;
+#[cfg(not(feature = "bridge"))]
+#[path = "commands/no_bridge.rs"]
+pub(crate) mod bridge;
 pub(crate) mod cancel;
 pub(crate) mod cluster;
 pub(crate) mod completions;
@@ -130,7 +133,6 @@ commands! {
     Export(export::Export),
     Import(import::Import),
     Replay(replay::Replay),
-    #[cfg(feature = "bridge")]
     Bridge(bridge::Bridge),
     Bench(bench::Bench),
     Demo(demo::Demo),

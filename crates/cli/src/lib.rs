@@ -2,6 +2,9 @@
 //!
 //! Data goes to stdout, messages to stderr. Exit code 0: success; 1: failure; 2: the command line is not valid.
 //! `salvage` has one more, 3: success with losses.
+//!
+//! This library is the whole program; the binary calls [`run`]. So the package's own tests can ask for the features `brokers`, which a plain
+//! build has not: a test depends on the library, and no package can depend on a binary.
 
 #[cfg(feature = "bridge")]
 mod bridge;
@@ -32,16 +35,4 @@ mod salvage;
 mod top;
 mod values;
 
-use std::process::ExitCode;
-
-fn main() -> ExitCode {
-    match cli::Cli::read().and_then(cli::Cli::run) {
-        Ok(code) => code,
-        Err(error) if output::reader_left(&error) => ExitCode::SUCCESS,
-        Err(error) if error.is::<output::Told>() => ExitCode::FAILURE,
-        Err(error) => {
-            output::complain(&error);
-            ExitCode::FAILURE
-        }
-    }
-}
+pub use cli::run;

@@ -1,6 +1,5 @@
 //! Runs the stories over HTTP: the shell script, the Python program and the Rust program of one say the same.
 
-use std::io::Write;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
@@ -15,7 +14,8 @@ fn tell(story: &str, program: &str) -> Result<()> {
     with_server(|client| {
         let server = format!("http://{}", client.address());
         for (interpreter, ending, needed) in LANGUAGES {
-            if !has(needed, &format!("{story}.{ending}"))? {
+            if !tickwheel_testing::is_there(needed) {
+                tickwheel_testing::missing_for(&format!("{story}.{ending}"), needed, "install it");
                 continue;
             }
             let script = format!("{}/http/{story}.{ending}", env!("CARGO_MANIFEST_DIR"));
@@ -37,21 +37,6 @@ fn told(command: &mut Command) -> Result<String> {
     let complaint = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "{command:?}: {}: {complaint}", output.status);
     String::from_utf8(output.stdout).with_context(|| format!("{command:?} prints no UTF-8"))
-}
-
-/// Whether the program is there; else it says loudly what is skipped. With `TICKWHEEL_REQUIRE_ALL=1` that is a
-/// failure.
-fn has(program: &str, script: &str) -> Result<bool> {
-    let asked = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-    if asked.is_ok_and(|status| status.success()) {
-        return Ok(true);
-    }
-    let skipped = format!("SKIPPED: {script}, for there is no program {program}");
-    let all = std::env::var_os("TICKWHEEL_REQUIRE_ALL").is_some_and(|value| value == "1");
-    ensure!(!all, "{skipped}");
-    // Not by `eprintln!`, which is not shown for a test that passes.
-    writeln!(std::io::stderr(), "\n!!!! {skipped}\n").context("write to stderr")?;
-    Ok(false)
 }
 
 #[test]

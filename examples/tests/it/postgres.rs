@@ -1,13 +1,10 @@
 //! Runs the example of PostgreSQL on a real one.
 
-#[path = "../../crates/postgres/tests/kit/mod.rs"]
-mod kit;
-
 use std::process::Command;
 
 #[test]
 fn orders_in_postgres_have_a_close_exactly_if_they_are_committed() {
-    let Some(server) = kit::shared() else { return };
+    let Some(server) = crate::kit::shared() else { return };
     let database = server.database();
     // The second run finds the tables.
     for first in [1, 4] {

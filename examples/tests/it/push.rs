@@ -1,18 +1,11 @@
 //! Runs each example of a target against a real broker, and without one.
 
-#[path = "../../crates/push/tests/kit/broker.rs"]
-#[allow(dead_code, reason = "the tests of the targets use the other parts")]
-mod broker;
-#[path = "../../crates/push/tests/rabbit/broker.rs"]
-#[allow(dead_code, reason = "the tests of the targets use the other parts")]
-mod rabbit;
-
 use std::collections::BTreeSet;
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use broker::{Broker, find, free_port};
+use crate::broker::{Broker, find, free_port};
 
 fn run(program: &str, address: Option<&str>) -> Output {
     let mut command = Command::new(program);
@@ -69,7 +62,7 @@ fn push_kafka_delivers_each_order() {
 
 #[test]
 fn push_rabbitmq_delivers_each_order() {
-    let Some(broker) = rabbit::Broker::start() else { return };
+    let Some(broker) = crate::rabbit::Broker::start() else { return };
     let url = broker.uri();
     let address = url.trim_start_matches("amqp://guest:guest@").trim_end_matches("/%2f");
     arrives_twice(env!("CARGO_BIN_EXE_push_rabbitmq"), address);

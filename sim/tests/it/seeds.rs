@@ -19,7 +19,8 @@ fn passes(seed: u64) {
 
 #[test]
 fn seeds_that_once_failed_pass() {
-    let lines = include_str!("../seeds.txt").lines().map(|line| line.split('#').next().unwrap_or("").trim());
+    let lines =
+        include_str!("../../seeds.txt").lines().map(|line| line.split('#').next().unwrap_or("").trim());
     let seeds: Vec<u64> =
         lines.filter(|line| !line.is_empty()).map(|line| line.parse().expect(line)).collect();
     assert!(seeds.len() >= 6, "the list of seeds has shrunk to {}", seeds.len());

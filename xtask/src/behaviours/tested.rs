@@ -16,7 +16,7 @@ pub(super) struct Test {
 /// A macro that makes a test of each name it is given has this line.
 const ONE_FOR_EACH: &str = "fn $check() {";
 /// Tests of other builds than the usual one.
-const OTHER_BUILDS: &str = "/tests/shuttle/";
+const OTHER_BUILDS: &str = "/tests/it/shuttle/";
 
 /// The tests in one file, if it is one of the product or an example.
 pub(super) fn tests(text: &Text) -> Vec<Test> {
@@ -116,8 +116,8 @@ mod unit_tests {
             ["G1 crates/a/src/a.rs:3 false", "G2 crates/a/src/a.rs:5 true"]
         );
         assert_eq!(
-            found("crates/a/tests/shuttle/a.rs", "#[test]\nfn g1_a() {}\n"),
-            ["G1 crates/a/tests/shuttle/a.rs:2 false"]
+            found("crates/a/tests/it/shuttle/a.rs", "#[test]\nfn g1_a() {}\n"),
+            ["G1 crates/a/tests/it/shuttle/a.rs:2 false"]
         );
     }
 

@@ -1,23 +1,21 @@
 //! The console in a real browser: runs the stories of `crates/console/test/browser`, which need Node, Chromium and packages of npm.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::{env, fs};
 
-/// The tool that is not there.
+/// The program that is not there.
 fn missing(root: &Path) -> Option<&'static str> {
     let packages = root.join("target/tools/console");
     let lock = |folder: &Path| fs::read(folder.join("package-lock.json")).ok();
-    if Command::new("node").arg("--version").stdout(Stdio::null()).status().is_err() {
-        Some("node is not installed")
-    } else if !Path::new("/usr/lib/chromium/chromium-headless-shell").exists() {
-        Some("chromium-headless-shell is not installed")
+    if !tickwheel_testing::is_there("node") {
+        Some("node")
+    } else if !tickwheel_testing::is_at(Path::new("/usr/lib/chromium/chromium-headless-shell")) {
+        Some("chromium-headless-shell")
     } else if lock(&packages) != lock(&root.join("crates/console/test/browser")) {
-        Some(
-            "the packages in target/tools/console are not those of crates/console/test/browser/package-lock.json",
-        )
+        Some("packages of crates/console/test/browser/package-lock.json in target/tools/console")
     } else if !packages.join("node_modules/playwright-core").exists() {
-        Some("playwright-core is not installed")
+        Some("playwright-core")
     } else {
         None
     }
@@ -26,10 +24,8 @@ fn missing(root: &Path) -> Option<&'static str> {
 #[test]
 fn the_console_works_in_a_real_browser() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    if let Some(what) = missing(&root) {
-        let skipped = format!("SKIPPED: {what} (CONTRIBUTING.md, the console in a browser)");
-        assert!(env::var_os("TICKWHEEL_REQUIRE_ALL").is_none_or(|value| value != "1"), "{skipped}");
-        eprintln!("{skipped}");
+    if let Some(program) = missing(&root) {
+        tickwheel_testing::missing(program, "CONTRIBUTING.md, the console in a browser");
         return;
     }
     let main = root.join("crates/console/test/browser/main.js");

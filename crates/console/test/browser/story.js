@@ -55,15 +55,21 @@ async function tell({ name, run }) {
             // A page begins again when it knows the time of a virtual clock, and what was typed before is gone.
             if (server.virtual && !options.refused?.includes(403)) await page.locator('.banner').getByText(/2030-/).waitFor();
             page.load = (/** @type {string} */ other) => page.goto(at(server.url, other));
-            // As a link does it, which is quicker.
-            page.show = (/** @type {string} */ other) =>
-                page.evaluate(
+            // As a link does it, which is quicker. A new view takes the focus to its heading once it is drawn, and a key that is pressed
+            // before that would act on the view before.
+            page.show = async (/** @type {string} */ other) => {
+                const isNew = await page.evaluate(
                     (/** @type {string} */ address) => {
+                        const before = window.location.pathname;
+                        /** @type {HTMLElement | null} */ (document.activeElement)?.blur();
                         window.history.pushState(null, '', address);
                         window.dispatchEvent(new PopStateEvent('popstate'));
+                        return window.location.pathname !== before;
                     },
                     at(server.url, other),
                 );
+                if (isNew) await page.waitForFunction(() => document.activeElement?.tagName === 'H1');
+            };
             return page;
         },
         async serve(options = VIRTUAL) {

@@ -1,6 +1,6 @@
 //! Tests that need access to internals: the last generation, the last place, and how much of a slot is opened at a time.
 
-#[path = "../../tests/panics/mod.rs"]
+#[path = "../../tests/it/panics/mod.rs"]
 mod panics;
 
 use alloc::vec;

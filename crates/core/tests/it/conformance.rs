@@ -1,8 +1,6 @@
 //! The suite, for every queue of this crate.
 
-mod families;
-
-use families::{
+use crate::families::{
     Bytes, Calendars, HashedWheels, HeapQueues, HierarchicalWheels, Models, SimpleWheels, SortedLists, Wheels,
 };
 use tickwheel_core::conformance_suite;

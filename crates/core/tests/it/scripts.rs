@@ -1,16 +1,13 @@
 //! Random scripts: every queue against the model, near the edges of slots and levels.
 
-mod families;
-mod panics;
-
-use families::{
+use crate::families::{
     Bytes, Calendars, HashedWheels, HeapQueues, HierarchicalWheels, Models, SimpleWheels, SortedLists, Wheels,
 };
-use panics::{catch, quiet};
+use crate::panics::{catch, quiet};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use tickwheel_core::conformance::Family;
-use tickwheel_core::conformance::script::{Aim, Step, is_on_purpose, replay};
+use tickwheel_core::conformance::script::{Aim, Step, replay};
 
 fn start() -> impl Strategy<Value = u64> {
     prop_oneof![

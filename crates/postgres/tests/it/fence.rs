@@ -1,7 +1,5 @@
 //! A commit on a real PostgreSQL lets in only the batches of owners that still own, each once and without a gap.
 
-mod kit;
-
 use tickwheel_engine::{Key, QueueName};
 use tickwheel_postgres::database::{
     Claim, Database as _, NodeEntry, PutRow, Session as _, ShardBatch, Take, Taken,
@@ -56,7 +54,7 @@ fn batch(claim: Claim, no: i64, ids: impl IntoIterator<Item = i64>) -> ShardBatc
 
 #[test]
 fn a_batch_that_does_not_follow_drops_out_alone() {
-    let Some(server) = kit::shared() else { return };
+    let Some(server) = crate::kit::shared() else { return };
     let database = server.database();
     let postgres = Postgres::at(&database.url()).expect("a URL");
     let clock = ClusterClock::Real;

@@ -1,10 +1,8 @@
 //! Batches are folded, and the state after a fold is the state of before, also with a snapshot that is held open.
 
-mod kit;
-
 use std::time::Duration;
 
-use kit::{Database, key, name, options, put, texts, until};
+use crate::kit::{Database, key, name, options, put, texts, until};
 use tickwheel_queue::{Ack, Cancel, Get, GetError, Lease, ListQueues, Queue, TokenAnswer};
 
 /// Opens a queue whose batches are folded after this many.
@@ -58,7 +56,7 @@ fn batches(database: &Database<'_>) -> u64 {
 
 #[test]
 fn more_than_a_thousand_commits_are_folded() {
-    let Some(server) = kit::shared() else { return };
+    let Some(server) = crate::kit::shared() else { return };
     let database = server.database();
     let queue = node(&database, 1_000);
     commits(&queue, 0, 660);
@@ -80,7 +78,7 @@ fn more_than_a_thousand_commits_are_folded() {
 /// A dump holds its snapshot for long. The store goes on, and removes its batches all the same.
 #[test]
 fn a_snapshot_that_is_held_open_stops_neither_commits_nor_folds() {
-    let Some(server) = kit::shared() else { return };
+    let Some(server) = crate::kit::shared() else { return };
     let database = server.database();
     let queue = node(&database, 20);
     commits(&queue, 0, 30);

@@ -1,7 +1,5 @@
 //! Puts and cancels in the transactions of users become tasks, on a real PostgreSQL: each committed one exactly once.
 
-mod kit;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
@@ -11,7 +9,7 @@ use tickwheel_queue::{
     Ack, Get, GetError, Key, Lease, Leased, Notice, Options, Queue, QueueName, TaskView, TokenAnswer,
 };
 
-use kit::Database;
+use crate::kit::Database;
 
 /// Longer than anything here takes.
 const LONG: Duration = Duration::from_secs(120);
@@ -65,7 +63,7 @@ fn rows(database: &Database<'_>) -> String {
 
 #[test]
 fn a_task_is_there_exactly_if_its_transaction_committed() {
-    let Some(server) = kit::shared() else { return };
+    let Some(server) = crate::kit::shared() else { return };
     let database = server.database();
     let queue = open(&database, 3);
     let mut user = database.session("postgres");
@@ -86,7 +84,7 @@ fn a_task_is_there_exactly_if_its_transaction_committed() {
 
 #[test]
 fn due_times_are_kept_to_the_millisecond_and_the_past_is_now() {
-    let Some(server) = kit::shared() else { return };
+    let Some(server) = crate::kit::shared() else { return };
     let database = server.database();
     let queue = open(&database, 1);
     let far = "timestamptz '2100-01-01 00:00:00.123456Z'";
@@ -114,7 +112,7 @@ fn due_times_are_kept_to_the_millisecond_and_the_past_is_now() {
 
 #[test]
 fn a_cancel_removes_a_task_and_what_was_put_before_it_in_the_same_transaction() {
-    let Some(server) = kit::shared() else { return };
+    let Some(server) = crate::kit::shared() else { return };
     let database = server.database();
     let queue = open(&database, 2);
     database.psql("SELECT tickwheel.put('q', 'a', now() + interval '1 day')");
@@ -138,7 +136,7 @@ fn a_cancel_removes_a_task_and_what_was_put_before_it_in_the_same_transaction() 
 /// the earlier row appears meanwhile.
 #[test]
 fn transactions_that_commit_out_of_the_order_of_their_ids_lose_nothing() {
-    let Some(server) = kit::shared() else { return };
+    let Some(server) = crate::kit::shared() else { return };
     let database = server.database();
     let queue = open(&database, 1);
     let [mut slow, mut locker] = [(); 2].map(|()| database.session("postgres"));
@@ -175,7 +173,7 @@ fn told() -> (Options, Receiver<(u64, String)>) {
 
 #[test]
 fn a_row_that_cannot_be_taken_is_kept_with_its_reason_and_holds_up_no_other() {
-    let Some(server) = kit::shared() else { return };
+    let Some(server) = crate::kit::shared() else { return };
     let database = server.database();
     let (options, told) = told();
     let queue = open_with(options, &database, 3);
@@ -218,7 +216,7 @@ fn a_row_that_cannot_be_taken_is_kept_with_its_reason_and_holds_up_no_other() {
 /// A refused row that cannot be moved waits where it is. The others move one by one, and good rows are taken.
 #[test]
 fn a_refused_row_that_cannot_be_moved_holds_up_no_other() {
-    let Some(server) = kit::shared() else { return };
+    let Some(server) = crate::kit::shared() else { return };
     let database = server.database();
     let (options, told) = told();
     let queue = open_with(options, &database, 1);
@@ -250,7 +248,7 @@ fn a_refused_row_that_cannot_be_moved_holds_up_no_other() {
 /// The rows of one transaction come in their order, though a read brings only some of them.
 #[test]
 fn a_large_transaction_comes_whole_and_in_order() {
-    let Some(server) = kit::shared() else { return };
+    let Some(server) = crate::kit::shared() else { return };
     let database = server.database();
     let queue = open(&database, 1);
     database.psql("SELECT count(tickwheel.put('q', n::text, 'epoch', repeat(n::text, 500), 'text/plain')) FROM generate_series(1, 2500) n");
@@ -271,7 +269,7 @@ fn a_large_transaction_comes_whole_and_in_order() {
 #[test]
 #[expect(clippy::disallowed_methods, reason = "the delay of a delivery is measured")]
 fn a_put_that_is_due_at_once_is_delivered_soon() {
-    let Some(server) = kit::shared() else { return };
+    let Some(server) = crate::kit::shared() else { return };
     let database = server.database();
     let queue = open(&database, 4);
     let mut user = database.session("postgres");
@@ -299,7 +297,7 @@ const PUTS: usize = 20;
 /// is ended by another one. A worker acks each task, so a row that had its effect twice would show: its task would come again.
 #[test]
 fn each_committed_row_becomes_one_task_whatever_happens_to_the_process() {
-    let Some(server) = kit::shared() else { return };
+    let Some(server) = crate::kit::shared() else { return };
     let database = server.database();
     let mut queue = open(&database, 8);
     let mut wanted = BTreeSet::new();

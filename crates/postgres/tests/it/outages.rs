@@ -1,19 +1,10 @@
 //! The death of processes and of the database, cut sessions, and a database that stands still: nothing acknowledged is lost.
 
-mod kit;
-
 use std::time::{Duration, Instant};
 
-use kit::{Judge, Process, Random, Server, Work, key, name, node, number, put, report, texts, until};
+use crate::kit::{Judge, Process, Random, Server, Work, key, name, node, number, put, report, texts, until};
 use rustix::process::Signal;
 use tickwheel_queue::{Get, GetError, Lease, PutError, Queue, Unavailable};
-
-/// A process that the other tests start.
-#[test]
-#[ignore = "it does the work of a process that another test starts"]
-fn process() {
-    Work::run();
-}
 
 /// Judges the lines of all processes by what is left on the database.
 #[track_caller]
@@ -26,7 +17,7 @@ fn judge(url: &str, judge: Judge) {
 
 /// Kills the process in the middle of its work, again and again.
 fn kill_processes(rounds: u64) {
-    let Some(server) = kit::shared() else { return };
+    let Some(server) = crate::kit::shared() else { return };
     let database = server.database();
     let mut random = Random::new(number("TICKWHEEL_FAULT_SEED", 1));
     let mut found = Judge::default();
@@ -86,7 +77,7 @@ fn a_killed_database_loses_nothing_for_many_rounds() {
 
 /// Ends one session of the process after the other, whatever it does.
 fn cut_sessions(rounds: u64) {
-    let Some(server) = kit::shared() else { return };
+    let Some(server) = crate::kit::shared() else { return };
     let database = server.database();
     let process = Process::start(&database.url(), "p", Work::Load);
     let mut random = Random::new(number("TICKWHEEL_FAULT_SEED", 1));
@@ -188,7 +179,7 @@ fn a_call_does_not_wait_for_a_silent_database_without_end() {
 #[test]
 #[expect(clippy::disallowed_methods, reason = "a worker waits in real time")]
 fn a_worker_waits_for_tasks_without_end() {
-    let Some(server) = kit::shared() else { return };
+    let Some(server) = crate::kit::shared() else { return };
     let queue = node(&server.database().url(), "first");
     let waiting = queue.lease(Lease::new(&name()), Duration::MAX);
     let waiting = std::thread::spawn(move || waiting.wait());
@@ -235,7 +226,7 @@ fn changes_are_refused_while_a_commit_is_late() {
 /// The database refuses commits in a way that no later try mends by itself, until an administrator removes the cause.
 #[test]
 fn a_refusal_of_the_database_that_ends_needs_no_restart() {
-    let Some(server) = kit::shared() else { return };
+    let Some(server) = crate::kit::shared() else { return };
     let database = server.database();
     let queue = node(&database.url(), "first");
     queue.put(put("before", Duration::ZERO)).wait().expect("stored");

@@ -1,19 +1,10 @@
 //! Two processes on one database: never do both answer, and the one takes over from the other.
 
-mod kit;
-
 use std::time::Duration;
 
-use kit::{Database, Process, Server, Work, node, options, report, until};
+use crate::kit::{Database, Process, Server, Work, node, options, report, until};
 use rustix::process::{Pid, Signal, kill_process};
 use tickwheel_queue::Queue;
-
-/// A process that the other tests start.
-#[test]
-#[ignore = "it does the work of a process that another test starts"]
-fn process() {
-    Work::run();
-}
 
 /// The calls of all processes that were answered, each with the name of its process, in the order of their begins.
 fn answered(of: &[(&'static str, Vec<String>)]) -> Vec<(i64, &'static str)> {
@@ -50,7 +41,7 @@ fn two(database: &Database<'_>) -> (Process, Process) {
 /// The processes begin to ask at the same time. If each got some of the shards, neither would ever be ready.
 #[test]
 fn processes_that_start_together_do_not_share_the_shards() {
-    let Some(server) = kit::shared() else { return };
+    let Some(server) = crate::kit::shared() else { return };
     let database = server.database();
     let open = |name: &'static str| {
         let mut options = options(&database.url(), name);
@@ -81,7 +72,7 @@ fn processes_that_start_together_do_not_share_the_shards() {
 
 #[test]
 fn the_second_process_names_the_first_and_takes_over_when_it_closes() {
-    let Some(server) = kit::shared() else { return };
+    let Some(server) = crate::kit::shared() else { return };
     let database = server.database();
     let (first, second) = two(&database);
     let first = first.close();
@@ -93,7 +84,7 @@ fn the_second_process_names_the_first_and_takes_over_when_it_closes() {
 
 #[test]
 fn the_second_process_takes_over_when_the_first_is_killed() {
-    let Some(server) = kit::shared() else { return };
+    let Some(server) = crate::kit::shared() else { return };
     let database = server.database();
     let (first, second) = two(&database);
     let first = first.kill();
@@ -105,7 +96,7 @@ fn the_second_process_takes_over_when_the_first_is_killed() {
 
 #[test]
 fn a_stopped_process_answers_nothing_of_before_and_takes_the_shard_again() {
-    let Some(server) = kit::shared() else { return };
+    let Some(server) = crate::kit::shared() else { return };
     let database = server.database();
     let (first, second) = two(&database);
     first.signal(Signal::STOP);
@@ -132,7 +123,7 @@ fn a_stopped_process_answers_nothing_of_before_and_takes_the_shard_again() {
 /// A process that loses its place again and again joins anew each time, and never waits for ever with a request of before.
 #[test]
 fn a_process_that_is_ended_by_another_one_takes_its_shard_again() {
-    let Some(server) = kit::shared() else { return };
+    let Some(server) = crate::kit::shared() else { return };
     let database = server.database();
     let queue = node(&database.url(), "first");
     for round in 0..5 {
@@ -152,7 +143,7 @@ fn a_process_that_is_ended_by_another_one_takes_its_shard_again() {
 /// again and again under the old name.
 #[test]
 fn a_request_of_an_incarnation_that_has_ended_is_not_repeated_for_ever() {
-    let Some(server) = kit::shared() else { return };
+    let Some(server) = crate::kit::shared() else { return };
     let database = server.database();
     let queue = node(&database.url(), "first");
     let mut lock = database.session("postgres");
@@ -208,7 +199,7 @@ fn backends_that_do_not_end_do_not_delay_the_next_owner() {
 /// A beat takes 0.35 of a lease. The next one begins in time all the same, so the process is valid without a gap.
 #[test]
 fn slow_beats_leave_no_gap() {
-    let Some(server) = kit::shared() else { return };
+    let Some(server) = crate::kit::shared() else { return };
     let database = server.database();
     let mut options = options(&database.url(), "first");
     options.plan.lease_ms = 2_000;
@@ -232,11 +223,11 @@ fn slow_beats_leave_no_gap() {
 fn owners_take_turns_for_many_rounds() {
     let Some(server) = Server::start() else { return };
     let database = server.database();
-    let mut random = kit::Random::new(kit::number("TICKWHEEL_FAULT_SEED", 1));
+    let mut random = crate::kit::Random::new(crate::kit::number("TICKWHEEL_FAULT_SEED", 1));
     let mut took = Vec::new();
     let mut owner = Process::start(&database.url(), "0", Work::Check);
     owner.until_more("answered", 1);
-    let rounds = kit::number("TICKWHEEL_KILLS", 200);
+    let rounds = crate::kit::number("TICKWHEEL_KILLS", 200);
     let mut before: Vec<(usize, Vec<String>)> = Vec::new();
     for round in 1..=rounds {
         let next = Process::start(&database.url(), &round.to_string(), Work::Check);

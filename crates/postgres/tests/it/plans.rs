@@ -1,10 +1,8 @@
 //! The plans of statements on tables without statistics, as a new data set has them until the first ANALYZE, and with those of an empty table.
 
-mod kit;
-
 use std::time::Duration;
 
-use kit::{Database, name, node, put, shared};
+use crate::kit::{Database, name, node, put, shared};
 use tickwheel_queue::{Ack, Lease, Queue};
 
 /// As many tasks as would make a look-up that reads all of them stand out.
@@ -72,7 +70,7 @@ fn read(database: &Database<'_>, queue: Queue, index: &str) -> usize {
     // A session tells its counts at its end.
     queue.close();
     drop(queue);
-    kit::until("the counts come", || {
+    crate::kit::until("the counts come", || {
         let open = "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'tickwheel/%' AND datname = current_database()";
         let inserted = "SELECT n_tup_ins >= 2000 FROM pg_stat_user_tables WHERE schemaname = 'tickwheel' AND relname = 'task'";
         database.psql(open) == "0" && database.psql(inserted) == "t"

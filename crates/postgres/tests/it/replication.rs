@@ -1,10 +1,8 @@
 //! A primary and its standby: no acknowledgement without the standby, and the process finds the new primary.
 
-mod kit;
-
 use std::time::Duration;
 
-use kit::{Server, key, name, node, put, report, texts, until};
+use crate::kit::{Server, key, name, node, put, report, texts, until};
 use rustix::process::Signal;
 use tickwheel_queue::{Get, GetError, Queue};
 

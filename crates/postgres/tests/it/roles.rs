@@ -1,10 +1,8 @@
 //! Settings of a role change nothing, and a database that cannot be used is refused with what, where and what to do.
 
-mod kit;
-
 use std::time::Duration;
 
-use kit::{Server, Settings, key, name, node, options, put, report, texts, until};
+use crate::kit::{Server, Settings, key, name, node, options, put, report, texts, until};
 use tickwheel_postgres::{ClusterClock, Plan, PostgresOptions};
 use tickwheel_queue::{Cancel, Queue};
 
@@ -27,7 +25,7 @@ fn says(why: &str, texts: &[&str]) {
 
 #[test]
 fn settings_of_the_role_change_nothing() {
-    let Some(server) = kit::shared() else { return };
+    let Some(server) = crate::kit::shared() else { return };
     let database = server.database();
     database.psql(
         "CREATE ROLE hostile LOGIN SUPERUSER;
@@ -65,7 +63,7 @@ fn settings_of_the_role_change_nothing() {
 /// A plain role reads and writes the tables that an administrator made.
 #[test]
 fn a_role_without_the_right_to_make_tables_works_with_those_that_are_there() {
-    let Some(server) = kit::shared() else { return };
+    let Some(server) = crate::kit::shared() else { return };
     let database = server.database();
     database.psql("CREATE ROLE plain LOGIN");
     let why = refusal(options(&database.url_as("plain"), "first"));
@@ -98,7 +96,7 @@ fn a_server_that_loses_commits_and_a_standby_are_refused() {
 
 #[test]
 fn a_data_set_that_is_not_as_planned_is_refused() {
-    let Some(server) = kit::shared() else { return };
+    let Some(server) = crate::kit::shared() else { return };
     let database = server.database();
     node(&database.url(), "first").close();
     let plan = Plan { shards: Some(2), ..options(&database.url(), "second").plan };
@@ -126,7 +124,7 @@ fn until_waits_for(queue: &Queue, text: &str) {
 /// Another database has the name of before. The process notices, and goes on once the old one is back.
 #[test]
 fn another_data_set_under_the_same_url_is_refused() {
-    let Some(server) = kit::shared() else { return };
+    let Some(server) = crate::kit::shared() else { return };
     let (database, other) = (server.database(), server.database());
     let (here, there) = (database.name(), other.name());
     node(&other.url(), "other").close();
@@ -189,7 +187,7 @@ fn a_running_process_goes_on_after_a_refusal() {
 /// An error at the COMMIT itself is definite, and the batch is sent again.
 #[test]
 fn a_commit_that_fails_at_its_end_is_sent_again() {
-    let Some(server) = kit::shared() else { return };
+    let Some(server) = crate::kit::shared() else { return };
     let database = server.database();
     let queue = node(&database.url(), "first");
     queue.put(put("before", DAY)).wait().expect("stored");

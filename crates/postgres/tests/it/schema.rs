@@ -1,11 +1,9 @@
 //! The schema, its functions and its roles, on a real PostgreSQL.
 
-mod kit;
+use crate::kit::{Database, shared};
 
-use kit::{Database, shared};
-
-const SCHEMA: &str = include_str!("../src/sql/schema.sql");
-const ROLES: &str = include_str!("../src/sql/roles.sql");
+const SCHEMA: &str = include_str!("../../src/sql/schema.sql");
+const ROLES: &str = include_str!("../../src/sql/roles.sql");
 
 /// The names of the router's test with the numbers of their shards among 1, 3, 64 and 1,024 shards.
 const VECTORS: [(&str, [u32; 4]); 6] = [
@@ -82,13 +80,13 @@ fn the_scripts_run_in_one_transaction_and_the_roles_again() {
 /// Servers that start together on an empty database: one makes the tables, and the others find them.
 #[test]
 fn processes_that_start_together_make_the_tables_once() {
-    let Some(server) = kit::shared() else { return };
+    let Some(server) = crate::kit::shared() else { return };
     for _ in 0..5 {
         let database = server.database();
         std::thread::scope(|scope| {
             let starts = ["one", "two", "three", "four"].map(|name| {
                 let url = database.url();
-                scope.spawn(move || kit::node(&url, name).close())
+                scope.spawn(move || crate::kit::node(&url, name).close())
             });
             starts.into_iter().for_each(|start| start.join().expect("it opens"));
         });

@@ -1,8 +1,6 @@
 //! The server of the test kit does what the tests of the store need: it survives a crash, and a standby takes its place.
 
-mod kit;
-
-use kit::{Server, Settings};
+use crate::kit::{Server, Settings};
 use rustix::process::Signal;
 
 #[test]

@@ -1,19 +1,17 @@
 //! A disk that is full: commits are held, and go on once there is space.
 
-mod kit;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use kit::{Random, Server, node, put, report, run, texts, until};
+use crate::kit::{Random, Server, node, put, report, run, texts, until};
 
 /// A file system in memory. Dropping it unmounts it.
 struct Mount(PathBuf);
 
 impl Mount {
-    /// Mounts a file system of this size (MiB); `None`, with a line on the standard error: this process may not mount. Panics if it may not
-    /// and the long tests are asked for.
+    /// Mounts a file system of this size (MiB); `None`: this process may not mount, and the running test is skipped. Panics if it
+    /// may not and the long tests are asked for.
     #[expect(clippy::disallowed_methods, reason = "a test reads its environment")]
     fn at(place: &Path, size: u32) -> Option<Self> {
         std::fs::create_dir_all(place).expect("a directory");
@@ -22,9 +20,9 @@ impl Mount {
         if mounted.is_ok_and(|status| status.success()) {
             return Some(Self(place.to_owned()));
         }
-        let text = "NOT TESTED: a full disk, for there is no right to mount";
-        assert!(std::env::var_os("TICKWHEEL_LONG").is_none(), "{text}");
-        report(&format!("\n!!!! {text}\n"));
+        let text = "right to mount, so a full disk is not tested";
+        assert!(std::env::var_os("TICKWHEEL_LONG").is_none(), "no {text}");
+        tickwheel_testing::forbidden(text);
         None
     }
 

@@ -1,12 +1,10 @@
 //! The store on a real PostgreSQL passes the conformance suite of the stores.
 
-mod kit;
-
 use tickwheel_postgres::{ClusterClock, Plan, PostgresOptions, PostgresStore};
 use tickwheel_store::conformance::{self, Maker, Setup};
 use tickwheel_store::{HistoryLimits, OpenStore};
 
-use kit::{Database, Server};
+use crate::kit::{Database, Server};
 
 /// Opens the store of the only shard in a database.
 fn open(database: &Database<'_>, setup: &Setup) -> PostgresStore {
@@ -45,6 +43,6 @@ impl Maker for Databases {
 
 #[test]
 fn it_is_a_durable_store() {
-    let Some(server) = kit::shared() else { return };
+    let Some(server) = crate::kit::shared() else { return };
     conformance::durable(&mut Databases { server, made: Vec::new() });
 }

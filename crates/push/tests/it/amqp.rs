@@ -1,12 +1,9 @@
 //! The amqp sink against a real RabbitMQ broker.
 
-#[path = "rabbit/broker.rs"]
-mod broker;
-
 use std::sync::Arc;
 use std::time::Duration;
 
-use broker::{Broker, MESSAGE_BYTES_MAX};
+use crate::rabbit::{Broker, MESSAGE_BYTES_MAX};
 use lapin::options::{
     BasicGetOptions, ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions, QueuePurgeOptions,
 };

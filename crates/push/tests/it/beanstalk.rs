@@ -1,8 +1,4 @@
 //! The sink of beanstalkd, against a real beanstalkd.
-#![cfg(feature = "beanstalk")]
-
-mod kit;
-
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -10,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kit::{Broker, Pushed, find};
+use crate::kit::{Broker, Pushed, find};
 use serde_json::Value;
 use tickwheel_push::TargetState;
 use tickwheel_push::beanstalk::{BeanstalkConnection, BeanstalkPlan, BeanstalkSink};

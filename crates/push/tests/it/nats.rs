@@ -1,16 +1,12 @@
 //! The sink of NATS JetStream, against a real nats-server.
-#![cfg(feature = "nats")]
-
-mod kit;
-
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::kit::{Broker, Pushed, find};
 use async_nats::jetstream;
 use async_nats::jetstream::message::StreamMessage;
 use async_nats::jetstream::stream::{Config, Stream};
-use kit::{Broker, Pushed, find};
 use tickwheel_push::TargetState;
 use tickwheel_push::broker::{ContentForm, Link, LinkState};
 use tickwheel_push::nats::{NatsConnection, NatsLogin, NatsPlan, NatsSink};

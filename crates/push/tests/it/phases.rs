@@ -1,18 +1,11 @@
 //! Each broker is killed at each phase of a delivery: before each piece of the talk between the sink and the broker, from the first bytes of the
 //! connection to the confirm. No phase loses the message or uses up an attempt.
-#![cfg(all(feature = "amqp", feature = "beanstalk", feature = "kafka", feature = "nats", feature = "redis"))]
-
-mod kit;
-#[path = "rabbit/broker.rs"]
-#[allow(dead_code, reason = "other tests use the other parts")]
-mod rabbit;
-
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::kit::{Broker, From, Phases, Pushed, find};
 use async_nats::jetstream;
-use kit::{Broker, From, Phases, Pushed, find};
 use krafka::Kafka;
 use krafka::admin::{CreateTopicsOptions, NewTopic};
 use lapin::options::QueueDeclareOptions;
@@ -177,7 +170,7 @@ async fn make_topic(broker: &Broker) {
 /// RabbitMQ takes seconds to start. So it is killed at each third phase only, unless `TICKWHEEL_ALL_PHASES` is set.
 #[tokio::test(flavor = "multi_thread")]
 async fn rabbitmq() {
-    let Some(broker) = rabbit::Broker::start() else { return };
+    let Some(broker) = crate::rabbit::Broker::start() else { return };
     let step = if std::env::var_os("TICKWHEEL_ALL_PHASES").is_some() { 1 } else { 3 };
     {
         let client = broker.client().await;

@@ -43,14 +43,9 @@ impl Broker {
         Self::start_with(&["rabbitmq_management"])
     }
 
-    #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
     fn start_with(plugins: &[&str]) -> Option<Arc<Self>> {
-        if !Path::new(PROGRAMS).join("rabbitmq-server").exists() {
-            assert!(
-                std::env::var_os("TICKWHEEL_REQUIRE_ALL").is_none(),
-                "rabbitmq-server is not installed, and TICKWHEEL_REQUIRE_ALL is set"
-            );
-            eprintln!("SKIPPED: rabbitmq-server is not installed (apt-get install rabbitmq-server)");
+        if !tickwheel_testing::is_at(&Path::new(PROGRAMS).join("rabbitmq-server")) {
+            tickwheel_testing::missing("rabbitmq-server", "apt-get install rabbitmq-server");
             return None;
         }
         let folder = tempfile::tempdir().expect("a folder");
@@ -114,7 +109,7 @@ impl Broker {
             // The machine of Erlang ends a little later than its wrapper. A second one of its name does not start before that.
             let killed = Instant::now();
             while TcpStream::connect(("127.0.0.1", self.port)).is_ok() {
-                assert!(killed.elapsed() < Duration::from_secs(30), "port {} is still open", self.port);
+                assert!(killed.elapsed() < tickwheel_testing::HANGS, "port {} is still open", self.port);
                 std::thread::sleep(Duration::from_millis(5));
             }
         }
@@ -223,7 +218,7 @@ fn free_ports() -> [u16; 4] {
 fn until_open(port: u16) {
     let begun = Instant::now();
     while TcpStream::connect(("127.0.0.1", port)).is_err() {
-        assert!(begun.elapsed() < Duration::from_secs(120), "no server at port {port}");
+        assert!(begun.elapsed() < tickwheel_testing::HANGS, "no server at port {port}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }

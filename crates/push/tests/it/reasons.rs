@@ -1,15 +1,10 @@
 //! The reasons why a connection cannot be opened, in the words of an operator.
-#![cfg(all(feature = "amqp", feature = "beanstalk", feature = "kafka", feature = "nats", feature = "redis"))]
-
-#[path = "kit/tls_front.rs"]
-#[allow(dead_code, reason = "other tests use the rest")]
-mod tls_front;
-
 use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::kit::tls_front::{self, Identity};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair};
 use tickwheel_push::amqp::{AmqpConnection, AmqpDial, AmqpLogin};
 use tickwheel_push::beanstalk::BeanstalkConnection;
@@ -18,7 +13,6 @@ use tickwheel_push::kafka::KafkaConnection;
 use tickwheel_push::nats::NatsConnection;
 use tickwheel_push::redis::RedisConnection;
 use tickwheel_push::webhook::TlsPlan;
-use tls_front::Identity;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::rustls::ServerConfig;

@@ -1,15 +1,11 @@
 //! The sink of Redis, against a real redis-server.
-#![cfg(feature = "redis")]
-
-mod kit;
-
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kit::{Broker, Pushed, find, free_port};
+use crate::kit::{Broker, Pushed, find, free_port};
 use serde_json::Value;
 use tickwheel_push::TargetState;
 use tickwheel_push::broker::{Link, LinkState};

@@ -1,12 +1,10 @@
 //! Signatures, verified by the libraries that receivers use: `standardwebhooks` and `svix` of PyPI and of npm.
 
-#[path = "kit/foreign.rs"]
-mod foreign;
-
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
+use crate::kit::foreign;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http_body_util::BodyExt as _;

@@ -1,8 +1,5 @@
 //! Webhooks against a receiver that answers as the test wants: what arrives, and what becomes of the task.
 
-#[path = "kit/tls_front.rs"]
-mod tls_front;
-
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,7 +19,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::version::{TLS12, TLS13};
 
-use tls_front::Identity;
+use crate::kit::tls_front::{self, Identity};
 
 /// How the receiver treats the next request.
 #[derive(Clone)]

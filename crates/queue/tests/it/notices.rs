@@ -10,7 +10,7 @@ use tickwheel_queue::{
 };
 
 /// Longer than anything here takes.
-const LONG: Duration = Duration::from_secs(30);
+const LONG: Duration = Duration::from_secs(600);
 
 fn opened(options: Options, directory: &Path) -> (Queue, Receiver<Notice>) {
     let (tell, told) = channel();

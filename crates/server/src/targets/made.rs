@@ -55,7 +55,10 @@ impl NotMade {
             Self::Bad(bad) => format!("the settings cannot be used: {bad}"),
             Self::Secret(why) => format!("a secret cannot be read: {why}"),
             Self::Unsupported(kind) => {
-                format!("this program was built without the feature `{}`", kind.name())
+                format!(
+                    "this program was built without the feature `{}`; build it with `cargo build --release --features {0}`, or install a package",
+                    kind.name()
+                )
             }
         }
     }

@@ -26,7 +26,7 @@ mod moving;
 mod pages;
 mod places;
 mod portable;
-#[path = "../../../postgres/tests/kit/mod.rs"]
+#[path = "../../../postgres/tests/it/kit/mod.rs"]
 mod postgres;
 mod problems;
 mod raw;

@@ -355,7 +355,7 @@ fn the_page_of_problems_is_that_of_this_version() {
     assert!(
         written == made,
         "docs/reference/problems.md is not the page of this version from line {} on; this command rewrites it: \
-         cargo test -p tickwheel-server --test http write_the_page_of_problems -- --ignored",
+         cargo test -p tickwheel-server --test it write_the_page_of_problems -- --ignored",
         differs.map_or_else(|| made.lines().count().min(written.lines().count()) + 1, |line| line + 1)
     );
 }

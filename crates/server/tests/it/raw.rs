@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::described;
 
 /// The longest wait of a test for one answer.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+pub(crate) const PATIENCE: Duration = tickwheel_testing::HANGS;
 
 pub(crate) struct Connection {
     stream: BufReader<TcpStream>,

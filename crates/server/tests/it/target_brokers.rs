@@ -19,12 +19,8 @@ struct Redis {
 
 impl Redis {
     /// Starts a Redis; `None`: it is not installed.
-    #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
     fn start() -> Option<Self> {
-        let found = Command::new("redis-server").arg("--version").output();
-        if found.is_err() {
-            assert!(std::env::var_os("TICKWHEEL_REQUIRE_ALL").is_none(), "redis-server is not installed");
-            eprintln!("SKIPPED: redis-server is not installed");
+        if !tickwheel_testing::has("redis-server", "apt-get install redis-server") {
             return None;
         }
         let port = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port();

@@ -3,7 +3,7 @@
 use tickwheel_sim::database::{Faults, SimDatabase};
 use tickwheel_store::conformance::{self, Maker, Setup};
 
-use crate::pumped::Pumped;
+use crate::postgres::pumped::Pumped;
 
 /// Makes stores above a new database for each.
 struct Stores {

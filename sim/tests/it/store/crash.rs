@@ -7,7 +7,7 @@ use tickwheel_sim::rng::Rng;
 use tickwheel_store::conformance::Setup;
 use tickwheel_store::{DiskStore, HistoryLimits, InlineIo, OpenError};
 
-use crate::world::{Came, Model, Store, acquire, ask, commit, contents, open, rest, try_contents};
+use crate::store::world::{Came, Model, Store, acquire, ask, commit, contents, open, rest, try_contents};
 
 /// A *life* is the work of one process of the store, until it ended or failed.
 struct Life {
@@ -331,7 +331,7 @@ impl tickwheel_store::conformance::Maker for Simulated {
 
 impl Simulated {
     fn reopen_with(&mut self, setup: &Setup) -> Store {
-        let mut options = crate::world::options();
+        let mut options = crate::store::world::options();
         options.secret = setup.secret;
         options.history = HistoryLimits::last(setup.history_per_queue);
         options.bounds.acquired_page = setup.acquired_page;

@@ -8,7 +8,7 @@ use tickwheel_sim::disk::SimDisk;
 use tickwheel_store::conformance::sample_task;
 use tickwheel_store::salvage::{Report, WriteError, read, write_as};
 
-use crate::world::{Came, Store, acquire, commit, contents, open, options, rest};
+use crate::store::world::{Came, Store, acquire, commit, contents, open, options, rest};
 
 struct Owner {
     store: Store,

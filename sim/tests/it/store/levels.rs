@@ -5,7 +5,7 @@ use tickwheel_sim::disk::SimDisk;
 use tickwheel_sim::rng::Rng;
 use tickwheel_store::{AckLevel, DiskStore, InlineIo, StoreOptions};
 
-use crate::world::{Came, Model, Store, acquire, commit, contents, options, rest};
+use crate::store::world::{Came, Model, Store, acquire, commit, contents, options, rest};
 
 fn options_of(level: AckLevel) -> StoreOptions {
     StoreOptions { ack_level: level, ..options() }

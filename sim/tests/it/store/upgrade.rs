@@ -11,7 +11,7 @@ use tickwheel_store::conformance;
 use tickwheel_store::doctor::{Depth, examine};
 use tickwheel_store::{Disk, DiskStore, HistoryLimits, InlineIo, OpenError, Table};
 
-use crate::world::{Store, options};
+use crate::store::world::{Store, options};
 
 /// The formats before the present one, as the golden directories of the store have them.
 const EARLIER: [(&str, u32); 2] = [("format-3", 3), ("format-4", 4)];

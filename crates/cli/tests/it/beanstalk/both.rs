@@ -9,8 +9,8 @@ use tickwheel_api::{
 use tickwheel_client::ClientError;
 use tickwheel_client::blocking::Client;
 
-use crate::conversation::{PATIENCE, lead};
-use crate::door::Door;
+use crate::beanstalk::conversation::{PATIENCE, lead};
+use crate::beanstalk::door::Door;
 
 /// Polls until the condition is true.
 #[track_caller]

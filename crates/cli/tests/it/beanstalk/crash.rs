@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::thread;
 use std::time::Instant;
 
-use crate::conversation::{Client, PATIENCE};
-use crate::door::Door;
+use crate::beanstalk::conversation::{Client, PATIENCE};
+use crate::beanstalk::door::Door;
 
 const LIVES: u64 = 6;
 const WORKERS: u64 = 4;

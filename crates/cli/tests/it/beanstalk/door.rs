@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::stores::{moved, until_served};
 
@@ -47,27 +47,22 @@ impl Door {
     }
 
     /// Starts beanstalkd, if it is installed. If the test run requires all components, a missing one is a failure.
-    #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
     pub(crate) fn beanstalkd() -> Option<Self> {
+        if !tickwheel_testing::has("beanstalkd", "apt-get install beanstalkd") {
+            return None;
+        }
         // The port is free. No other program is expected to take it in the meantime.
         let free = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("a port");
-        let command = Command::new("beanstalkd")
+        let child = Command::new("beanstalkd")
             .args(["-l", "127.0.0.1", "-p", &free.port().to_string()])
             .stdout(Stdio::null())
             .stderr(Stdio::null())
-            .spawn();
-        let Ok(child) = command else {
-            assert!(
-                std::env::var_os("TICKWHEEL_REQUIRE_ALL").is_none(),
-                "beanstalkd is not installed, and TICKWHEEL_REQUIRE_ALL is set"
-            );
-            eprintln!("SKIPPED: beanstalkd is not installed (apt-get install beanstalkd)");
-            return None;
-        };
+            .spawn()
+            .expect("start beanstalkd");
         let door = Self { child, address: free.to_string(), http: String::new() };
         let begun = Instant::now();
         while TcpStream::connect(&door.address).is_err() {
-            assert!(begun.elapsed() < Duration::from_secs(20), "beanstalkd does not start");
+            assert!(begun.elapsed() < tickwheel_testing::HANGS, "beanstalkd does not start");
             std::thread::yield_now();
         }
         Some(door)

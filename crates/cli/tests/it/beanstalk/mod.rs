@@ -4,10 +4,5 @@ mod both;
 mod conversation;
 mod crash;
 mod door;
-#[path = "../../../postgres/tests/kit/mod.rs"]
-mod kit;
 mod reference;
 mod silent;
-#[path = "../cli/stores.rs"]
-#[allow(dead_code, reason = "no test of this suite is left out")]
-mod stores;

@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::conversation::lead;
-use crate::door::Door;
+use crate::beanstalk::conversation::lead;
+use crate::beanstalk::door::Door;
 
 /// The recorded conversations, by name.
 fn scripts() -> Vec<(String, PathBuf, String)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/beanstalk/conversations");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/beanstalk/conversations");
     let mut scripts: Vec<_> = std::fs::read_dir(&folder)
         .expect("the folder is there")
         .map(|entry| entry.expect("an entry").path())

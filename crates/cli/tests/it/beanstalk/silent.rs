@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use crate::conversation::Client;
-use crate::door::Door;
+use crate::beanstalk::conversation::Client;
+use crate::beanstalk::door::Door;
 
 /// Eight workers reserve a job each and send nothing more. Each job is ready again after its ttr (1 s), independent of
 /// any client. Beanstalkd forgets some of these jobs until their workers send something.

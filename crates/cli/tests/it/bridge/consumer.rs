@@ -11,8 +11,8 @@ use lapin::options::{
 use lapin::types::FieldTable;
 use lapin::{Connection, Error};
 
-use crate::ledger::Ledger;
-use crate::publisher::{Load, connect};
+use crate::bridge::ledger::Ledger;
+use crate::bridge::publisher::{Load, connect};
 
 /// Makes the queue of a consumer, bound to an exchange by these keys.
 pub(crate) async fn bind(uri: &str, queue: &str, exchange: &str, keys: &[&str]) {

@@ -11,9 +11,9 @@ use lapin::types::{AMQPValue, FieldTable};
 use lapin::{BasicProperties, Channel, ExchangeKind};
 use serde_json::Value;
 
-use crate::broker::Broker;
-use crate::programs::{Program, tickwheel};
-use crate::publisher::connect;
+use crate::bridge::programs::{Program, tickwheel};
+use crate::bridge::publisher::connect;
+use crate::rabbit::Broker;
 
 /// The steps for the bindings of [`declare`].
 const STEPS: [&str; 5] = [

@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::broker::Broker;
 pub(crate) use crate::program::tickwheel;
+use crate::rabbit::Broker;
 
 /// The longest time for the start or the end of a process. A broker may start meanwhile.
-const LONG: Duration = Duration::from_secs(120);
+const LONG: Duration = tickwheel_testing::HANGS;
 
 /// Runs a bridge that ends by itself.
 pub(crate) fn failed_bridge(broker: &Broker, options: &[&str]) -> Output {

@@ -8,7 +8,7 @@ use lapin::types::{AMQPValue, FieldTable};
 use lapin::{BasicProperties, Channel, Confirmation, Connection, ConnectionProperties, Error};
 use tokio::time::{sleep, timeout};
 
-use crate::ledger::Ledger;
+use crate::bridge::ledger::Ledger;
 
 /// The number of messages that wait for their confirms at one time.
 const WINDOW: u64 = 100;

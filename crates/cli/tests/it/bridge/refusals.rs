@@ -7,10 +7,10 @@ use lapin::types::{AMQPValue, FieldTable};
 use lapin::{BasicProperties, Channel};
 use tokio::time::sleep;
 
-use crate::broker::Broker;
-use crate::programs::{Program, count};
-use crate::publisher::connect;
-use crate::start::{ANY, server_at};
+use crate::bridge::programs::{Program, count};
+use crate::bridge::publisher::connect;
+use crate::bridge::start::{ANY, server_at};
+use crate::rabbit::Broker;
 
 /// 200 years (ms).
 const TOO_FAR_MS: i64 = 200 * 365 * 86_400_000;

@@ -9,12 +9,12 @@ use tempfile::TempDir;
 use tickwheel_client::blocking::Client;
 use tokio::time::sleep;
 
-use crate::broker::Broker;
-use crate::consumer::{bind, consume};
-use crate::ledger::Ledger;
-use crate::programs::{Program, count};
-use crate::publisher::{Load, publish};
-use crate::start::server_at;
+use crate::bridge::consumer::{bind, consume};
+use crate::bridge::ledger::Ledger;
+use crate::bridge::programs::{Program, count};
+use crate::bridge::publisher::{Load, publish};
+use crate::bridge::start::server_at;
+use crate::rabbit::Broker;
 
 /// The messages that the bridge may have received and not acked when a program is killed.
 const PREFETCH: usize = 1_000;
@@ -193,21 +193,21 @@ async fn long_run(has_server: bool) {
 async fn a_bridge_with_a_directory_loses_nothing_when_it_is_killed() {
     let Some(broker) = Broker::shared() else { return };
     let kills = [(20, Victim::Bridge), (60, Victim::Bridge)];
-    play(&broker, short("kills.data"), false, &kills, Duration::from_secs(120)).await;
+    play(&broker, short("kills.data"), false, &kills, tickwheel_testing::HANGS).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_bridge_with_a_server_loses_nothing_when_both_are_killed() {
     let Some(broker) = Broker::shared() else { return };
     let kills = [(15, Victim::Bridge), (35, Victim::Server), (55, Victim::Bridge), (75, Victim::Server)];
-    play(&broker, short("kills.server"), true, &kills, Duration::from_secs(120)).await;
+    play(&broker, short("kills.server"), true, &kills, tickwheel_testing::HANGS).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_kills_no_message_comes_twice() {
     let Some(broker) = Broker::shared() else { return };
     for (exchange, has_server) in [("quiet.data", false), ("quiet.server", true)] {
-        play(&broker, short(exchange), has_server, &[], Duration::from_secs(120)).await;
+        play(&broker, short(exchange), has_server, &[], tickwheel_testing::HANGS).await;
     }
 }
 

@@ -6,8 +6,8 @@ use lapin::ExchangeKind;
 use lapin::options::ExchangeDeclareOptions;
 use lapin::types::FieldTable;
 
-use crate::broker::Broker;
-use crate::programs::{Program, failed_bridge, tickwheel};
+use crate::bridge::programs::{Program, failed_bridge, tickwheel};
+use crate::rabbit::Broker;
 
 /// An address with any free port.
 pub(crate) const ANY: &str = "127.0.0.1:0";

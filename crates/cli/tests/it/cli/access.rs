@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 use rustix::process::{Pid, Signal};
 
-use crate::run::run;
+use crate::cli::run::run;
 use crate::server::{Server, tickwheel};
 use crate::stores::is_left_out;
 

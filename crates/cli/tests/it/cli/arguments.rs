@@ -1,6 +1,6 @@
 //! Bad arguments: the exit code is 2, stdout is empty, and stderr names the error, its place, and a correction.
 
-use crate::run::run;
+use crate::cli::run::run;
 
 #[test]
 fn bad_arguments_are_usage_errors_with_a_hint() {

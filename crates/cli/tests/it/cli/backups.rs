@@ -7,7 +7,7 @@ use serde_json::Value;
 use tickwheel_api::{Due, PayloadBody, PutBody, PutQuery};
 use tickwheel_client::blocking::Client;
 
-use crate::run::run;
+use crate::cli::run::run;
 use crate::server::Server;
 use crate::stores::{is_left_out, is_postgres};
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::client::{World, member};
+use crate::cli::client::{World, member};
 
 fn full_task(world: &World) {
     let words = [
@@ -209,7 +209,8 @@ fn many_are_moved_and_what_is_not_is_said() {
         let put = ["put", "close", key, "--at", "2100-01-01T00:00:00Z", "--tag", "vip"];
         assert_eq!(world.run(&put).code, 0);
     }
-    let line = |ran: &crate::run::Ran| -> Value { serde_json::from_str(&ran.out).expect("a line of JSON") };
+    let line =
+        |ran: &crate::cli::run::Ran| -> Value { serde_json::from_str(&ran.out).expect("a line of JSON") };
     let due = |key: &str| {
         let got = world.run(&["get", "close", key]);
         member(&got.out, "due_at").to_owned()

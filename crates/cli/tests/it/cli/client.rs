@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::process::Stdio;
 
-use crate::run::{Ran, run, run_with};
+use crate::cli::run::{Ran, run, run_with};
 use crate::server::{Server, tickwheel};
 use tickwheel_client::blocking::Client;
 

@@ -2,7 +2,7 @@
 
 use rustix::process::Signal;
 
-use crate::run::run;
+use crate::cli::run::run;
 use crate::server::{Server, tickwheel};
 
 #[test]

@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use serde_json::json;
 use tickwheel_queue::{Key, Put, Queue, QueueName};
 
-use crate::run::run;
+use crate::cli::run::run;
 use crate::server::Server;
 use crate::stores::is_left_out;
 

@@ -71,7 +71,7 @@ impl Logged {
 
     /// Waits until a line has all of these parts.
     fn wait_for(&self, parts: &[&str]) -> String {
-        let ends = Instant::now() + Duration::from_secs(30);
+        let ends = Instant::now() + tickwheel_testing::HANGS;
         loop {
             let text = self.text();
             if let Some(line) = text.lines().find(|line| parts.iter().all(|part| line.contains(part))) {
@@ -286,7 +286,7 @@ fn a_job_is_told_when_it_begins_and_when_it_is_over() {
 #[test]
 fn a_start_that_fails_is_an_event_too() {
     let words = ["serve", "--memory", "--log-format", "json", "--log", "off", "--listen", "0.0.0.0:0"];
-    let failed = crate::run::run(&words);
+    let failed = crate::cli::run::run(&words);
     assert_eq!((failed.code, failed.out.as_str()), (1, ""));
     let lines = json(&failed.err);
     assert_eq!(events_of(&lines), ["start_failed"], "{lines:?}");
@@ -489,7 +489,7 @@ fn the_credentials_of_a_collector_are_in_no_line() {
     ];
     let server = Logged::start(&["--otlp-endpoint", &endpoint, "--log", "trace"], &variables);
     assert_eq!(server.call("PUT", "/v1/queues/q/tasks/marker-key", None, ""), 201);
-    let request = requests.recv_timeout(Duration::from_secs(30)).expect("spans are sent");
+    let request = requests.recv_timeout(tickwheel_testing::HANGS).expect("spans are sent");
     assert!(request.contains("marker-credentials"), "{request}");
     let text = server.stop();
     assert!(text.contains("TRACE") || text.contains("DEBUG"), "{text}");
@@ -555,7 +555,7 @@ fn a_reader_of_the_log_that_stands_still_does_not_stop_the_server() {
     BufReader::new(child.stdout.take().expect("piped")).read_line(&mut line).expect("its first line");
     let address = line.trim_end().strip_prefix("listening http://").expect("an address");
     let mut socket = TcpStream::connect(address).expect("connected");
-    socket.set_read_timeout(Some(Duration::from_secs(30))).expect("set");
+    socket.set_read_timeout(Some(tickwheel_testing::HANGS)).expect("set");
     let mut answers = BufReader::new(socket.try_clone().expect("a second one"));
     let mut call = |method: &str, target: &str| {
         // The request is sent in one piece. A second piece would wait until the first is confirmed.
@@ -631,13 +631,13 @@ fn a_lock_that_is_removed_is_told_and_nothing_is_changed_any_more() {
     assert_eq!(server.call("PUT", "/v1/queues/q/tasks/b", None, ""), 503);
     assert_eq!(server.call("GET", "/v1/queues/q/tasks/a", None, ""), 200);
     let second =
-        crate::run::run(&["serve", "--data", data.to_str().expect("UTF-8"), "--listen", "127.0.0.1:0"]);
+        crate::cli::run::run(&["serve", "--data", data.to_str().expect("UTF-8"), "--listen", "127.0.0.1:0"]);
     assert!(second.code == 1 && second.err.contains("belongs to another process"), "{}", second.err);
 }
 
 #[test]
 fn the_page_has_each_event_and_no_other() {
-    let page = include_str!("../../../../docs/reference/log.md");
+    let page = include_str!("../../../../../docs/reference/log.md");
     let named: BTreeSet<&str> =
         page.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
     let all: BTreeSet<&str> = events::ALL.iter().copied().collect();
@@ -718,7 +718,7 @@ fn a_backup_and_who_asked_for_it_are_told() {
 fn the_first_start_on_a_directory_of_an_earlier_format_says_so() {
     let directory = tempfile::tempdir().expect("a directory");
     let data = directory.path().join("data");
-    crate::doctor::of_format(4, &data);
+    crate::cli::doctor::of_format(4, &data);
     for from in [Some("upgraded_from=4"), None] {
         let server = Logged::over(tempfile::tempdir().expect("a directory"), &data, &[], &[]);
         let started = server.wait_for(&["the tasks are loaded"]);

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::run::run;
+use crate::cli::run::run;
 
 const SECOND: i64 = 1_000;
 const MINUTE: i64 = 60 * SECOND;
@@ -23,8 +23,9 @@ struct Order {
 #[test]
 fn real_orders() {
     let Some(file) = std::env::var_os("TICKWHEEL_ORDERS_CSV") else {
-        println!(
-            "SKIPPED: TICKWHEEL_ORDERS_CSV is not set, so there are no real orders to play; generated ones are played all the same"
+        tickwheel_testing::unset(
+            "TICKWHEEL_ORDERS_CSV",
+            "no real orders are played; generated ones are played all the same",
         );
         return;
     };

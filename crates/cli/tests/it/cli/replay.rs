@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use crate::run::{Ran, run, run_with};
+use crate::cli::run::{Ran, run, run_with};
 use crate::server::tickwheel;
 
 fn replay(lines: &[&str]) -> Ran {

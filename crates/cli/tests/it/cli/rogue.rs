@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 
 use serde_json::Value;
 
-use crate::run::{Ran, run};
+use crate::cli::run::{Ran, run};
 use crate::server::Server;
 
 /// A harmless text. The rogue replaces it by [`ESCAPES`] in each answer. Both have the same length (bytes).

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::Signal;
 
-use crate::doctor::of_shards;
-use crate::run::run;
+use crate::cli::doctor::of_shards;
+use crate::cli::run::run;
 use crate::server::{Server, tickwheel};
 use crate::stores::is_left_out;
 

@@ -5,7 +5,6 @@ use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
@@ -28,17 +27,21 @@ pub(crate) struct Screen {
 }
 
 impl Screen {
-    /// Starts `tickwheel` with these arguments. The terminal belongs to its session, so that keys make signals.
-    pub(crate) fn start(words: &[&str]) -> Self {
+    /// Starts `tickwheel` with these arguments. The terminal belongs to its session, so that keys make signals. `None`: a program for that is
+    /// missing, and the running test is skipped.
+    pub(crate) fn start(words: &[&str]) -> Option<Self> {
         Self::start_with(words, true)
     }
 
     /// Starts `tickwheel` with an empty stdin.
-    pub(crate) fn start_without_keys(words: &[&str]) -> Self {
+    pub(crate) fn start_without_keys(words: &[&str]) -> Option<Self> {
         Self::start_with(words, false)
     }
 
-    fn start_with(words: &[&str], has_keys: bool) -> Self {
+    fn start_with(words: &[&str], has_keys: bool) -> Option<Self> {
+        if !tickwheel_testing::has("setsid", "apt-get install util-linux") {
+            return None;
+        }
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;
         let screen = openpt(flags).expect("a pseudo-terminal");
         grantpt(&screen).and_then(|()| unlockpt(&screen)).expect("it is ours");
@@ -70,7 +73,7 @@ impl Screen {
                 }
             }
         });
-        Self { keyboard, program, child, output, shown: Vec::new(), before }
+        Some(Self { keyboard, program, child, output, shown: Vec::new(), before })
     }
 
     /// Presses keys.
@@ -116,7 +119,7 @@ impl Screen {
             if let Some(found) = find(&shown) {
                 return found;
             }
-            let more = self.output.recv_timeout(Duration::from_secs(30));
+            let more = self.output.recv_timeout(tickwheel_testing::HANGS);
             let Ok(more) = more else { panic!("it never came: {shown}") };
             self.shown.extend(more);
         }

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::client::member;
-use crate::run::{Ran, run, run_with};
+use crate::cli::client::member;
+use crate::cli::run::{Ran, run, run_with};
 use crate::server::Server;
 
 /// A request: its first line, its other lines in lower case, and its body.
@@ -289,7 +289,7 @@ impl Shop {
     }
 
     fn received(&self) -> Request {
-        self.requests.recv_timeout(Duration::from_secs(20)).expect("the receiver is called")
+        self.requests.recv_timeout(tickwheel_testing::HANGS).expect("the receiver is called")
     }
 
     /// Asks until the answer has this text.
@@ -302,7 +302,7 @@ impl Shop {
                 return ran;
             }
             assert!(
-                begin.elapsed() < Duration::from_secs(20),
+                begin.elapsed() < tickwheel_testing::HANGS,
                 "{text} does not come: {} {}",
                 ran.out,
                 ran.err

@@ -4,9 +4,9 @@ use rustix::process::Signal;
 use tickwheel_api::BatchLine;
 use tickwheel_client::blocking::Client;
 
-use crate::client::World;
-use crate::run::run_with;
-use crate::screen::Screen;
+use crate::cli::client::World;
+use crate::cli::run::run_with;
+use crate::cli::screen::Screen;
 
 /// Starts a server with the queues `q00` to `q29`. Each has one task more than the previous one.
 fn thirty_queues() -> World {
@@ -27,18 +27,18 @@ fn queues(picture: &str) -> Vec<&str> {
 }
 
 /// Starts `top` with the largest queue at the top.
-fn start(world: &World) -> Screen {
+fn start(world: &World) -> Option<Screen> {
     let mut screen =
-        Screen::start(&["top", "--every", "1h", "--sort", "scheduled", "--server", &world.server.url]);
+        Screen::start(&["top", "--every", "1h", "--sort", "scheduled", "--server", &world.server.url])?;
     screen.wait_for(|picture| picture.contains("1-18 of 30"));
     assert!(!screen.is_as_before(), "each key is read at once");
-    screen
+    Some(screen)
 }
 
 #[test]
 fn keys_sort_and_scroll_and_q_leaves_the_terminal_as_it_was() {
     let world = thirty_queues();
-    let mut screen = start(&world);
+    let Some(mut screen) = start(&world) else { return };
     let picture = screen.wait_for(|picture| picture.contains("SCHEDULED▼") && picture.ends_with('H'));
     assert_eq!(queues(&picture)[..2], ["29", "28"], "{picture}");
     screen.press("r");
@@ -68,7 +68,9 @@ fn keys_sort_and_scroll_and_q_leaves_the_terminal_as_it_was() {
 #[test]
 fn esc_leaves_once_nothing_follows_it() {
     let world = World::new();
-    let mut screen = Screen::start(&["top", "--every", "1h", "--server", &world.server.url]);
+    let Some(mut screen) = Screen::start(&["top", "--every", "1h", "--server", &world.server.url]) else {
+        return;
+    };
     screen.wait_for(|picture| picture.contains("0-0 of 0"));
     screen.press("\x1b");
     assert_eq!(screen.end(), 0);
@@ -79,7 +81,7 @@ fn esc_leaves_once_nothing_follows_it() {
 fn signals_leave_the_terminal_as_it_was() {
     let world = thirty_queues();
     for (signal, code) in [(None, 130), (Some(Signal::TERM), 143), (Some(Signal::HUP), 129)] {
-        let mut screen = start(&world);
+        let Some(mut screen) = start(&world) else { return };
         match signal {
             Some(signal) => screen.signal(signal),
             None => screen.press("\x03"),
@@ -94,7 +96,7 @@ fn signals_leave_the_terminal_as_it_was() {
 #[test]
 fn a_terminal_that_takes_no_output_holds_no_signal_up() {
     let world = thirty_queues();
-    let mut screen = start(&world);
+    let Some(mut screen) = start(&world) else { return };
     screen.stop_output();
     screen.signal(Signal::TERM);
     assert_eq!(screen.end(), 143);
@@ -105,7 +107,7 @@ fn a_terminal_that_takes_no_output_holds_no_signal_up() {
 #[test]
 fn ctrl_z_gives_the_terminal_back_and_takes_it_again() {
     let world = thirty_queues();
-    let mut screen = start(&world);
+    let Some(mut screen) = start(&world) else { return };
     screen.press("\x1a");
     screen.wait_for_farewell(|rest| rest.contains("1-18 of 30"));
     screen.press("r");
@@ -118,7 +120,9 @@ fn ctrl_z_gives_the_terminal_back_and_takes_it_again() {
 #[test]
 fn a_server_that_goes_away_is_waited_for() {
     let World { server } = World::new();
-    let mut screen = Screen::start(&["top", "--every", "100ms", "--server", &server.url]);
+    let Some(mut screen) = Screen::start(&["top", "--every", "100ms", "--server", &server.url]) else {
+        return;
+    };
     screen.wait_for(|picture| picture.contains("0-0 of 0"));
     server.kill();
     screen.wait_for(|picture| picture.contains("no answer for"));
@@ -130,8 +134,11 @@ fn a_server_that_goes_away_is_waited_for() {
 #[test]
 fn the_last_of_a_number_of_pictures_stays_on_the_screen() {
     let world = thirty_queues();
-    let mut screen =
-        Screen::start(&["top", "--every", "100ms", "--times", "1", "--server", &world.server.url]);
+    let Some(mut screen) =
+        Screen::start(&["top", "--every", "100ms", "--times", "1", "--server", &world.server.url])
+    else {
+        return;
+    };
     assert_eq!(screen.end(), 0);
     assert!(screen.is_as_before());
     let rest = screen.wait_for_farewell(|rest| rest.ends_with("more queues\r\n"));
@@ -142,7 +149,7 @@ fn the_last_of_a_number_of_pictures_stays_on_the_screen() {
 fn without_a_keyboard_it_draws_and_takes_nothing() {
     let world = thirty_queues();
     let words = ["top", "--every", "100ms", "--times", "2", "--server", &world.server.url];
-    let mut screen = Screen::start_without_keys(&words);
+    let Some(mut screen) = Screen::start_without_keys(&words) else { return };
     let picture =
         screen.wait_for(|picture| picture.contains("Ctrl-C ends it") && picture.contains("more queues"));
     assert!(screen.is_as_before(), "its settings are not changed");

@@ -56,7 +56,19 @@ pub(crate) struct Unit {
     mounted: bool,
 }
 
+/// Something that a computer lacks, so that a trouble cannot be made.
+#[derive(Copy, Clone, Debug)]
+pub(crate) enum Lack {
+    Program(&'static str),
+    Right(&'static str),
+}
+
 impl Unit {
+    /// Whether the programs of its scripts are installed. If not, the running test is skipped.
+    pub(crate) fn is_possible() -> bool {
+        ["grep", "sed"].into_iter().all(|program| tickwheel_testing::has(program, "each Debian has it"))
+    }
+
     /// Makes a host whose server runs.
     pub(crate) fn started() -> Self {
         let root = tempfile::tempdir().expect("a temporary directory");
@@ -120,39 +132,47 @@ impl Unit {
         text
     }
 
-    /// Gives the server an empty directory on a small file system. False if this computer does not allow the mount.
-    pub(crate) fn on_a_small_disk(&mut self) -> bool {
+    /// Gives the server an empty directory on a small file system.
+    pub(crate) fn on_a_small_disk(&mut self) -> Result<(), Lack> {
+        if !tickwheel_testing::is_there("mount") {
+            return Err(Lack::Program("mount"));
+        }
         self.does("systemctl stop tickwheel; rm -r /var/lib/tickwheel; mkdir /var/lib/tickwheel");
         let mount = self.run("mount -t tmpfs -o size=96m,mode=0700 tmpfs /var/lib/tickwheel");
         self.mounted = mount.status.success();
         self.does("systemctl start tickwheel");
-        self.mounted
+        if self.mounted { Ok(()) } else { Err(Lack::Right("right to mount")) }
     }
 
-    /// Delays each sync by 50 ms, which is slow for this server. False if this computer does not allow it.
-    pub(crate) fn with_slow_syncs(&self) -> bool {
+    /// Delays each sync by 50 ms, which is slow for this server.
+    pub(crate) fn with_slow_syncs(&self) -> Result<(), Lack> {
+        if !tickwheel_testing::is_there("strace") {
+            return Err(Lack::Program("strace"));
+        }
         self.does("systemctl stop tickwheel; TICKWHEEL_SLOW_COMMIT=20ms systemctl start tickwheel");
         let pid = self.pid().expect("it runs");
         let trace = "strace -f -qq -o trace -e trace=fdatasync -e inject=fdatasync:delay_enter=50000";
         // The tracer ends with the server.
         let attach = format!(
-            "strace -V
-             {trace} -p {} >strace 2>&1 & tracer=$!
+            "{trace} -p {} >strace 2>&1 & tracer=$!
              until grep -q commit_slow log; do
                  [ -d /proc/$tracer ] || exit 1
                  tickwheel put slow one --in 1h
              done",
             pid.as_raw_nonzero()
         );
-        self.run(&attach).status.success()
+        if self.run(&attach).status.success() { Ok(()) } else { Err(Lack::Right("right to trace")) }
     }
 
-    /// Moves the wall clock an hour ahead, which the server does not believe. False if the library for it is
-    /// missing.
-    pub(crate) fn with_a_clock_that_jumps(&self) -> bool {
+    /// Moves the wall clock an hour ahead, which the server does not believe.
+    pub(crate) fn with_a_clock_that_jumps(&self) -> Result<(), Lack> {
+        if !tickwheel_testing::is_there("faketime") {
+            return Err(Lack::Program("faketime"));
+        }
         let folders = fs::read_dir("/usr/lib").into_iter().flatten().flatten();
         let library = folders.map(|folder| folder.path().join("faketime/libfaketimeMT.so.1"));
-        let Some(library) = library.into_iter().find(|path| path.exists()) else { return false };
+        let library =
+            library.into_iter().find(|path| path.exists()).expect("faketime comes with its library");
         self.does(&format!(
             "systemctl stop tickwheel
              echo +0 >clock
@@ -163,7 +183,7 @@ impl Unit {
              until curl -sS $TICKWHEEL_SERVER/readyz | grep -q degraded; do sleep 0.05; done",
             library.display()
         ));
-        true
+        Ok(())
     }
 
     /// From now on writes to the server's files fail.

@@ -7,13 +7,14 @@ use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::likeness::Likeness;
-use crate::page::{self, Page, Step, Typed};
-use crate::root;
-use crate::shell::{Done, Shell};
+use crate::docs::likeness::Likeness;
+use crate::docs::page::{self, Page, Step, Typed};
+use crate::docs::root;
+use crate::docs::shell::{Done, Shell};
 
 /// Programs that a page may use, and that a computer may lack.
-const PROGRAMS: [&str; 7] = ["curl", "jq", "openssl", "python3", "node", "npm", "go"];
+const PROGRAMS: [&str; 11] =
+    ["bash", "grep", "sed", "curl", "jq", "openssl", "python3", "node", "npm", "go", "redis-server"];
 
 /// The result of the run.
 #[derive(Debug, Default)]
@@ -22,7 +23,7 @@ pub(crate) struct Visit {
     /// The steps that ran.
     steps: usize,
     not_run: Vec<(usize, String)>,
-    /// Why the page did not run.
+    /// The program without which the page did not run.
     skipped: Option<String>,
     /// Everything that is not as the page says.
     pub(crate) wrong: Vec<String>,
@@ -56,8 +57,8 @@ impl Visit {
             return;
         }
         if let Some(missing) = missing(page) {
-            if requires_all() {
-                self.wrong.push(format!("{} cannot run: {missing}", page.path));
+            if tickwheel_testing::requires_all() {
+                self.wrong.push(format!("{} cannot run: there is no {missing}", page.path));
             }
             self.skipped = Some(missing);
             return;
@@ -132,11 +133,6 @@ fn elsewhere(text: &str) -> String {
     format!("{{\n{text}\n}} >terminal.log 2>&1 &\nuntil grep -q ^listening terminal.log; do sleep 0.02; done")
 }
 
-/// Whether a missing program is a failure.
-pub(crate) fn requires_all() -> bool {
-    std::env::var_os("TICKWHEEL_REQUIRE_ALL").is_some_and(|value| value == "1")
-}
-
 /// Whether a crate lets rustdoc compile the blocks of the page.
 fn has_doctest(path: &str) -> bool {
     let crates = fs::read_dir(root().join("crates")).expect("a folder");
@@ -145,27 +141,35 @@ fn has_doctest(path: &str) -> bool {
     libraries.any(|text| text.contains(&format!("include_str!(\"../../../{path}\")")))
 }
 
-/// The first need of the page that this computer does not meet.
+/// The first program that the page needs and this computer lacks, or the command that fails.
 fn missing(page: &Page) -> Option<String> {
+    if let Some(program) = missing_program(page) {
+        return Some(program.to_owned());
+    }
     let runs = |command: &str| {
         let mut sh = Command::new("sh");
         sh.args(["-c", command]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         sh.status().is_ok_and(|status| status.success())
     };
-    let words: Vec<&str> = page
-        .typed()
-        .flat_map(|typed| typed.text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_'))
-        .collect();
-    let program =
-        PROGRAMS.iter().find(|program| words.contains(*program) && !runs(&format!("command -v {program}")));
-    if let Some(program) = program {
-        return Some(format!("there is no program {program}"));
-    }
     if let Some(need) = page.needs.iter().find(|need| !runs(need)) {
-        return Some(format!("`{need}` fails"));
+        return Some(need.clone());
+    }
+    // Each page has its own network.
+    if let Some(program) = ["unshare", "ip"].into_iter().find(|program| !tickwheel_testing::is_there(program))
+    {
+        return Some(program.to_owned());
     }
     let namespaces = "unshare --user --map-root-user --net --pid --fork --kill-child ip link set lo up";
-    (!runs(namespaces)).then(|| format!("`{namespaces}` fails"))
+    (!runs(namespaces)).then(|| namespaces.to_owned())
+}
+
+/// The first of [`PROGRAMS`] that is a word of the page's commands and that this computer lacks.
+pub(crate) fn missing_program(page: &Page) -> Option<&'static str> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let words: Vec<&str> = page.typed().flat_map(|typed| typed.text.split(|c: char| !is_part(c))).collect();
+    // Every page runs in bash.
+    let used = |program: &str| program == "bash" || words.contains(&program);
+    PROGRAMS.into_iter().find(|program| used(program) && !tickwheel_testing::is_there(program))
 }
 
 /// Saves a block as a file. A file of the repository has to be there already.
@@ -206,8 +210,8 @@ pub(crate) fn report(visits: &[Visit], took: Duration) -> String {
         let _ = write!(text, "; the slowest is {} ({:.0} s)", slowest.path, slowest.took.as_secs_f32());
     }
     for visit in visits {
-        if let Some(why) = &visit.skipped {
-            let _ = write!(text, "\n!!!! SKIPPED: {}, for {why}", visit.path);
+        if let Some(program) = visit.skipped.as_ref().filter(|_| !tickwheel_testing::requires_all()) {
+            tickwheel_testing::missing_for(&visit.path, program, "the page cannot run without it");
         }
     }
     let mut reasons: BTreeMap<&str, Vec<String>> = BTreeMap::new();

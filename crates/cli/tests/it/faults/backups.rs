@@ -16,10 +16,10 @@ use tickwheel_api::{
 use tickwheel_client::ClientError;
 use tickwheel_client::blocking::Client;
 
-use crate::history::wall_ms;
-use crate::needs::{number, say};
-use crate::random::Random;
-use crate::server::{Home, Server};
+use crate::faults::history::wall_ms;
+use crate::faults::needs::{number, say};
+use crate::faults::random::Random;
+use crate::faults::server::{Home, Server};
 
 const QUEUE: &str = "backups";
 /// The queue of tasks that are leased and then acked or given up.
@@ -45,7 +45,7 @@ const LARGE: usize = 1_000;
 const SMALL: usize = 20;
 const PAUSE: Duration = Duration::from_millis(5);
 /// The time limit. A backup of these directories takes some seconds.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = tickwheel_testing::HANGS;
 
 /// The last answer about each name: its instant, and the fact that is true since then.
 type Told = BTreeMap<String, (i64, Fact)>;

@@ -7,8 +7,8 @@ use tickwheel_api::{
 use tickwheel_client::blocking::Client;
 use tickwheel_client::{ClientError, Outcome};
 
-use crate::history::{Answer, Call, Delivery, History, Key, any_of, queue_of};
-use crate::payload::{number_of, payload_of};
+use crate::faults::history::{Answer, Call, Delivery, History, Key, any_of, queue_of};
+use crate::faults::payload::{number_of, payload_of};
 
 /// The duration of all leases (ms). It is longer than any test, so no lease runs out by itself. If a lease ends,
 /// there is only one possible reason.

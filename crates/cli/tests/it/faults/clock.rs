@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use crate::caller::Caller;
-use crate::history::{Answer, Key, wall_ms};
-use crate::needs::{Need, has, is_long};
-use crate::report::{ready, wait_for};
-use crate::server::Server;
-use crate::stage::{HOUR_MS, Stage, key};
+use crate::faults::caller::Caller;
+use crate::faults::history::{Answer, Key, wall_ms};
+use crate::faults::needs::{Need, has, is_long};
+use crate::faults::report::{ready, wait_for};
+use crate::faults::server::Server;
+use crate::faults::stage::{HOUR_MS, Stage, key};
 
 const MINUTE_MS: i64 = 60_000;
 /// The path of the library in Debian's package, below the architecture's folder.

@@ -9,13 +9,13 @@ use std::time::Duration;
 use tickwheel_api::ImportQuery;
 use tickwheel_client::blocking::Client;
 
-use crate::caller::{Caller, Silence};
-use crate::history::{Answer, Call, Key, wall_ms};
-use crate::mount::Mount;
-use crate::needs::{Need, has, say};
-use crate::report::{ready, wait_for};
-use crate::server::Starting;
-use crate::stage::{HOUR_MS, Stage, key};
+use crate::faults::caller::{Caller, Silence};
+use crate::faults::history::{Answer, Call, Key, wall_ms};
+use crate::faults::mount::Mount;
+use crate::faults::needs::{Need, has, say};
+use crate::faults::report::{ready, wait_for};
+use crate::faults::server::Starting;
+use crate::faults::stage::{HOUR_MS, Stage, key};
 
 const MIB: usize = 1 << 20;
 /// The disk holds some log files, their reserve, and the tasks of the test.

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::report::wait_for;
+use crate::faults::report::wait_for;
 
 /// The calls by which data reaches the disk.
 const CALLS: &str = "trace=pwrite64,fdatasync,fsync,ftruncate,/^rename";

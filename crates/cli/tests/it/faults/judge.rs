@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::history::{ANY, Answer, Call, Key, Op, any_of, queue_of};
-use crate::world::{Held, World};
+use crate::faults::history::{ANY, Answer, Call, Key, Op, any_of, queue_of};
+use crate::faults::world::{Held, World};
 
 /// The possible states of each key. A key that is not in it never existed or has ended.
 #[derive(Clone, Debug, Default)]
@@ -139,7 +139,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::history::Delivery;
+    use crate::faults::history::Delivery;
 
     const PUT: Call = Call::Put { due_ms: 100, number: 1 };
     const IT: Answer = Answer::Live { due_ms: 100, number: 1, version: 7 };

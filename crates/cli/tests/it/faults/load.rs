@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use crate::caller::{Caller, Leased, Said};
-use crate::history::{Answer, Call, Key, queue_of, wall_ms};
-use crate::random::Random;
-use crate::readback::QUEUES;
+use crate::faults::caller::{Caller, Leased, Said};
+use crate::faults::history::{Answer, Call, Key, queue_of, wall_ms};
+use crate::faults::random::Random;
+use crate::faults::readback::QUEUES;
 
 const WRITERS: u64 = 4;
 const WORKERS: u64 = 2;

@@ -9,9 +9,9 @@ use tickwheel_api::{BatchLine, BatchOp, Due, PayloadBody, PutBody, PutMode};
 use tickwheel_client::ClientError;
 use tickwheel_client::blocking::Client;
 
-use crate::history::wall_ms;
-use crate::needs::{Need, has, is_long, say};
-use crate::server::{Home, Starting};
+use crate::faults::history::wall_ms;
+use crate::faults::needs::{Need, has, is_long, say};
+use crate::faults::server::{Home, Starting};
 
 const MIB: u64 = 1 << 20;
 const PAYLOAD_BYTES: usize = 200;

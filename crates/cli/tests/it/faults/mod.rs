@@ -15,8 +15,6 @@ mod memory;
 mod mount;
 mod needs;
 mod payload;
-#[path = "../../../push/tests/kit/phases.rs"]
-mod phases;
 mod powercut;
 mod push;
 mod push_order;

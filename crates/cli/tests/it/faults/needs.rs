@@ -8,19 +8,28 @@ pub(crate) fn say(text: &str) {
     eprintln!("{text}");
 }
 
-/// Whether all needs are met. If not, a clear message says what was not tested. A missing program is a failure with
-/// `TICKWHEEL_REQUIRE_ALL=1`. Any other missing need is a failure if the long tests are asked for.
+/// Whether all needs are met. If not, the running test is skipped, and a line says which program or right is missing. A missing program is a
+/// failure with `TICKWHEEL_REQUIRE_ALL=1`. Any other missing need is a failure if the long tests are asked for.
 pub(crate) fn has(what: &str, needs: &[Need]) -> bool {
-    let missing: Vec<&Need> = needs.iter().filter(|need| !need.is_there()).collect();
-    if missing.is_empty() {
-        return true;
+    has_by(what, needs, |program, advice| tickwheel_testing::missing(program, advice))
+}
+
+/// Like [`has`], for a part of the running test, while the rest of it runs.
+pub(crate) fn has_for(part: &str, needs: &[Need]) -> bool {
+    has_by(part, needs, |program, advice| tickwheel_testing::missing_for(part, program, advice))
+}
+
+fn has_by(what: &str, needs: &[Need], missing: impl Fn(&str, &str)) -> bool {
+    // A program can be installed, so it is told first.
+    let first =
+        needs.iter().filter(|need| !need.is_there()).min_by_key(|need| !matches!(need, Need::Program(_)));
+    let Some(need) = first else { return true };
+    if let Need::Program(program) = need {
+        missing(program, &format!("install it to test {what}"));
+    } else {
+        assert!(!is_long(), "no {need}, so {what} cannot be tested");
+        tickwheel_testing::forbidden(&format!("{need}, for {what}"));
     }
-    let names: Vec<String> = missing.iter().map(|need| need.to_string()).collect();
-    let text = format!("NOT TESTED: {what}, for there is no {}", names.join(", no "));
-    let all = std::env::var_os("TICKWHEEL_REQUIRE_ALL").is_some_and(|value| value == "1");
-    let is_failure = |need: &&Need| if matches!(need, Need::Program(_)) { all } else { is_long() };
-    assert!(!missing.iter().any(is_failure), "{text}");
-    say(&format!("\n!!!! {text}\n"));
     false
 }
 
@@ -42,7 +51,7 @@ pub(crate) enum Need {
 impl Need {
     fn is_there(&self) -> bool {
         match self {
-            Self::Program(name) => command(name, &["--version"]).is_some(),
+            Self::Program(name) => tickwheel_testing::is_there(name),
             Self::Tracing => command("strace", &["-qq", "-o", "/dev/null", "true"]) == Some(true),
             Self::Mounting => effective_capabilities() & CAP_SYS_ADMIN != 0,
             Self::Device(path) => std::fs::File::open(path).is_ok(),

@@ -7,18 +7,18 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::caller::Caller;
-use crate::fuse_disk::{BLOCK, DISK_BYTES, Entry, FILE, Image, Journal};
-use crate::history::{History, Op};
-use crate::injection::Injection;
-use crate::judge::{Ledger, until};
-use crate::load::LARGE;
-use crate::mount::{Mount, run};
-use crate::needs::{Need, has, number, say};
-use crate::random::Random;
-use crate::readback::read_back;
-use crate::server::{Home, Starting};
-use crate::stage::Stage;
+use crate::faults::caller::Caller;
+use crate::faults::fuse_disk::{BLOCK, DISK_BYTES, Entry, FILE, Image, Journal};
+use crate::faults::history::{History, Op};
+use crate::faults::injection::Injection;
+use crate::faults::judge::{Ledger, until};
+use crate::faults::load::LARGE;
+use crate::faults::mount::{Mount, run};
+use crate::faults::needs::{Need, has, number, say};
+use crate::faults::random::Random;
+use crate::faults::readback::read_back;
+use crate::faults::server::{Home, Starting};
+use crate::faults::stage::Stage;
 
 const NEEDS: [Need; 5] = [
     Need::Mounting,

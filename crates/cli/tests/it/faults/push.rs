@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 use tickwheel_api::{Due, PayloadBody, PutBody, PutQuery, QueueCounts, TargetBody, TargetKind};
 use tickwheel_client::blocking::Client;
 
-use crate::history::wall_ms;
-use crate::needs::{number, say};
-use crate::random::Random;
-use crate::receiver::{DONE, Hook, Receiver, Reply};
-use crate::report::wait_for;
-use crate::server::{Home, Server, kill_start};
+use crate::faults::history::wall_ms;
+use crate::faults::needs::{number, say};
+use crate::faults::random::Random;
+use crate::faults::receiver::{DONE, Hook, Receiver, Reply};
+use crate::faults::report::wait_for;
+use crate::faults::server::{Home, Server, kill_start};
 
 const QUEUE: &str = "pushed";
 const WRITERS: u64 = 2;

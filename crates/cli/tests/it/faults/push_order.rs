@@ -10,12 +10,12 @@ use tickwheel_api::{
 };
 use tickwheel_client::blocking::Client;
 
-use crate::history::wall_ms;
-use crate::needs::{number, say};
-use crate::push::until_empty;
-use crate::random::Random;
-use crate::receiver::{DONE, Hook, Receiver, Reply};
-use crate::server::{Home, Server, kill_start};
+use crate::faults::history::wall_ms;
+use crate::faults::needs::{number, say};
+use crate::faults::push::until_empty;
+use crate::faults::random::Random;
+use crate::faults::receiver::{DONE, Hook, Receiver, Reply};
+use crate::faults::server::{Home, Server, kill_start};
 
 const QUEUE: &str = "ordered";
 /// The range of the time from the start of the load to the kill (ms).

@@ -16,12 +16,12 @@ use tickwheel_api::{
 };
 use tickwheel_client::blocking::Client;
 
-use crate::needs::{Need, has, number, say};
-use crate::push::until_empty;
-use crate::receiver::{DONE, Receiver, Reply};
-use crate::redis::Redis;
-use crate::report::{wait_for, wait_up_to};
-use crate::server::{Home, Server};
+use crate::faults::needs::{Need, has_for, number, say};
+use crate::faults::push::until_empty;
+use crate::faults::receiver::{DONE, Receiver, Reply};
+use crate::faults::redis::Redis;
+use crate::faults::report::{wait_for, wait_up_to};
+use crate::faults::server::{Home, Server};
 
 /// The number of tasks in each queue.
 const TASKS: u64 = 250;
@@ -81,9 +81,10 @@ struct Arrival {
 fn an_outage_loses_no_task_and_uses_up_no_attempt_unless_tasks_may_be_its_cause() {
     let outage = Outage::new(Duration::from_secs(number("TICKWHEEL_OUTAGE", 3)));
     let mut faults = vec![Fault::Refused, Fault::Reset, Fault::Unavailable, Fault::Error, Fault::Silence];
-    let can_mount = has("a name without an address", &[Need::Mounting]);
+    let can_mount = has_for("a name without an address", &[Need::Program("unshare"), Need::Mounting]);
     faults.extend(can_mount.then_some(Fault::Unresolved));
-    faults.extend(has("a broker that is down", &[Need::Program("redis-server")]).then_some(Fault::Broker));
+    faults
+        .extend(has_for("a broker that is down", &[Need::Program("redis-server")]).then_some(Fault::Broker));
     let mut redis = Redis::stopped();
     let config = outage.directory.path().join("tickwheel.toml");
     let connection =

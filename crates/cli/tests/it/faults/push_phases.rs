@@ -6,12 +6,12 @@ use std::process::Command;
 use tickwheel_api::{PutBody, PutQuery, TargetBody, TargetKind};
 use tickwheel_client::blocking::Client;
 
-use crate::needs::{Need, has, say};
+use crate::faults::needs::{Need, has, say};
+use crate::faults::push::{live, until_empty};
+use crate::faults::redis::Redis;
+use crate::faults::report::wait_for;
+use crate::faults::server::{Home, Server};
 use crate::phases::{From, Phases};
-use crate::push::{live, until_empty};
-use crate::redis::Redis;
-use crate::report::wait_for;
-use crate::server::{Home, Server};
 
 const QUEUE: &str = "pushed";
 const STREAM: &str = "due";

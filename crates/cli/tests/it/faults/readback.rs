@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::caller::{Caller, Leased};
-use crate::history::{Answer, Call, Key, Op};
-use crate::judge::Ledger;
+use crate::faults::caller::{Caller, Leased};
+use crate::faults::history::{Answer, Call, Key, Op};
+use crate::faults::judge::Ledger;
 
 /// The queues that tests use.
 pub(crate) const QUEUES: [&str; 3] = ["0", "1", "2"];

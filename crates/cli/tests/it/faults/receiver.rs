@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use crate::report::wait_for;
+use crate::faults::report::wait_for;
 
 /// A request.
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 
-use crate::report::wait_for;
+use crate::faults::report::wait_for;
 
 /// A Redis that can be started. It is killed when it is dropped.
 pub(crate) struct Redis {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 /// The time limit for an expected event.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = tickwheel_testing::HANGS;
 
 /// The status and the body of a page.
 pub(crate) fn page(url: &str, path: &str) -> (u16, String) {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::random::Random;
+use crate::faults::random::Random;
 
 /// The longest time from a start to a kill that should happen during the recovery (ms).
 const RECOVERY_MS: u64 = 80;

@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::caller::{Caller, Leased};
-use crate::history::{History, Key};
-use crate::judge::Ledger;
-use crate::load::{LARGE, Load};
-use crate::needs::number;
-use crate::readback::read_back;
-use crate::server::{Home, Server};
+use crate::faults::caller::{Caller, Leased};
+use crate::faults::history::{History, Key};
+use crate::faults::judge::Ledger;
+use crate::faults::load::{LARGE, Load};
+use crate::faults::needs::number;
+use crate::faults::readback::read_back;
+use crate::faults::server::{Home, Server};
 
 pub(crate) const HOUR_MS: i64 = 3_600_000;
 

@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use crate::caller::{Caller, Silence};
-use crate::history::{Answer, wall_ms};
-use crate::injection::{Injection, from_the_start};
-use crate::load::{LARGE, Load};
-use crate::needs::{Need, has, is_long, say};
-use crate::report::{page, ready, wait_for};
-use crate::server::Starting;
-use crate::stage::{HOUR_MS, Stage, key};
+use crate::faults::caller::{Caller, Silence};
+use crate::faults::history::{Answer, wall_ms};
+use crate::faults::injection::{Injection, from_the_start};
+use crate::faults::load::{LARGE, Load};
+use crate::faults::needs::{Need, has, is_long, say};
+use crate::faults::report::{page, ready, wait_for};
+use crate::faults::server::Starting;
+use crate::faults::stage::{HOUR_MS, Stage, key};
 
 const STRACE: [Need; 2] = [Need::Program("strace"), Need::Tracing];
 

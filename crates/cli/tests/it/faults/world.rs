@@ -1,7 +1,7 @@
 //! The possible states of a key, and the effect of each answer on them. It has a dozen lines for each verb, and no
 //! code of the product.
 
-use crate::history::{Answer, Call, Delivery};
+use crate::faults::history::{Answer, Call, Delivery};
 
 /// One possible state of a key.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -4,9 +4,9 @@ use tickwheel_api::{Due, LeaseBody, PutBody};
 use tickwheel_client::blocking::Client;
 
 use crate::kit;
+use crate::postgres::words::fails;
 use crate::program::tickwheel;
 use crate::server::Server;
-use crate::words::fails;
 
 const HOUR_MS: i64 = 3_600_000;
 /// 2027-03-27T20:00:00Z

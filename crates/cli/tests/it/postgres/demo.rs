@@ -6,9 +6,9 @@ use std::process::Stdio;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::kit::{self, until};
+use crate::postgres::words::{fails, told};
 use crate::program::tickwheel;
 use crate::server::Server;
-use crate::words::{fails, told};
 
 /// The databases that a demo has made and not removed.
 fn left(server: &kit::Server) -> String {

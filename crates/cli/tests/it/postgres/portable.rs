@@ -11,9 +11,9 @@ use tickwheel_client::blocking::Client;
 
 use crate::folder::Folder;
 use crate::kit::{self, Database};
+use crate::postgres::words::{asked, fails, succeeds, told};
 use crate::program::tickwheel;
 use crate::server::Server;
-use crate::words::{asked, fails, succeeds, told};
 
 fn serve(data: &str) -> Server {
     Server::start(&["--listen", "127.0.0.1:0", "--data", data])

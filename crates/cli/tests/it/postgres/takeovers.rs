@@ -6,8 +6,8 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::kit::{self, until};
+use crate::postgres::words::{ask, asked};
 use crate::server::Server;
-use crate::words::{ask, asked};
 
 const KEYS: usize = 10_000;
 

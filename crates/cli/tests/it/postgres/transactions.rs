@@ -7,8 +7,8 @@ use tickwheel_client::ClientError;
 use tickwheel_client::blocking::Client;
 
 use crate::kit;
+use crate::postgres::words::{succeeds, told};
 use crate::server::Server;
-use crate::words::{succeeds, told};
 
 /// The text of the blocks of this language on the page, in their order.
 fn blocks(language: &str) -> Vec<String> {
@@ -20,15 +20,12 @@ fn blocks(language: &str) -> Vec<String> {
 }
 
 /// The command of Python with psycopg; `None`: it is not installed.
-#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 fn psycopg() -> Option<Command> {
     let python = || Command::new("python3");
     if python().args(["-c", "import psycopg"]).output().is_ok_and(|output| output.status.success()) {
         return Some(python());
     }
-    let text = "python3 has no psycopg: pip install 'psycopg[binary]'";
-    assert!(std::env::var_os("TICKWHEEL_REQUIRE_ALL").is_none(), "{text}");
-    eprintln!("SKIPPED: {text}");
+    tickwheel_testing::missing("python3 with psycopg", "pip install 'psycopg[binary]'");
     None
 }
 

@@ -65,7 +65,7 @@ impl Server {
 
     fn start() -> Option<Self> {
         let Some(binaries) = binaries() else {
-            skip("initdb and postgres are not installed");
+            tickwheel_testing::missing("postgres", "apt-get install postgresql-15");
             return None;
         };
         let directory = tempfile::tempdir().unwrap();
@@ -186,19 +186,15 @@ impl Drop for Server {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "a test that is skipped says so")]
-fn skip(why: &str) {
-    assert!(std::env::var_os("TICKWHEEL_REQUIRE_ALL").is_none_or(|value| value != "1"), "{why}");
-    eprintln!("SKIPPED: {why}");
-}
-
 #[expect(clippy::disallowed_methods, reason = "a test finds its programs by PATH")]
 fn binaries() -> Option<PathBuf> {
     let has =
         |directory: &PathBuf| directory.join("initdb").is_file() && directory.join("postgres").is_file();
     // A file of PATH may be a link; the programs find their library by their own directory.
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let place = Path::new("/usr/lib/postgresql");
+    let versions = tickwheel_testing::is_at(place).then(|| fs::read_dir(place).ok()).flatten();
+    let versions = versions.into_iter().flatten().flatten();
     let mut packaged: Vec<PathBuf> = versions.map(|version| version.path().join("bin")).filter(has).collect();
     packaged.sort();
     packaged.pop().or_else(|| std::env::split_paths(&path).find(has))

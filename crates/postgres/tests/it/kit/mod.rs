@@ -18,7 +18,7 @@ mod node;
 mod process;
 mod programs;
 // The faults of the command line draw their numbers in the same way.
-#[path = "../../../cli/tests/faults/random.rs"]
+#[path = "../../../../cli/tests/it/faults/random.rs"]
 mod random;
 mod server;
 mod session;

@@ -13,8 +13,8 @@ use super::worker::{self, Work};
 /// The words of the worker begin with this, so that the output of the test harness is told apart.
 pub(super) const MARK: &str = "@ ";
 
-/// The test binary once more, which runs its test `process` and does nothing but the [`Work`]. Each binary that starts processes has that
-/// test, which calls [`Work::run`].
+/// The test binary once more, which runs its test `process` and does nothing but the [`Work`]. The binary that starts processes has that
+/// test at its root, which calls [`Work::run`].
 pub(crate) struct Process {
     child: Child,
     input: Option<ChildStdin>,

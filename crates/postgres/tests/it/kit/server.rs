@@ -15,7 +15,7 @@ use super::Database;
 use super::programs::{Programs, run};
 
 /// How long a server may take to start, to stop or to take a role. A machine that runs all tests at once is slow.
-const LONG: Duration = Duration::from_secs(120);
+const LONG: Duration = tickwheel_testing::HANGS;
 /// The pause between two looks at a condition.
 const PAUSE: Duration = Duration::from_millis(10);
 

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 /// How long a condition may take. A machine that runs all tests at once is slow.
-pub(crate) const LONG: Duration = Duration::from_secs(120);
+pub(crate) const LONG: Duration = tickwheel_testing::HANGS;
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// Waits until the condition holds, and returns the time that it took. Panics with `what` if it does not hold for long.

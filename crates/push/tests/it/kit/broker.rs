@@ -14,19 +14,15 @@ pub(crate) struct Broker {
     directory: tempfile::TempDir,
 }
 
-/// Finds a program: in the environment variable, in the search path, or in `target/tools` of this workspace. `None`, with a line on the
-/// standard error: the program is missing. Panics if it is missing and all programs are required.
-#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
+/// Finds a program: in the environment variable, in the search path, or in `target/tools` of this workspace. `None`: the program is
+/// missing, and the running test is skipped.
 pub(crate) fn find(program: &str, variable: &str) -> Option<PathBuf> {
-    let set = std::env::var_os(variable).map(PathBuf::from);
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let in_path = std::env::split_paths(&path).map(|folder| folder.join(program));
+    let set = std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_file());
     let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools").join(program);
-    let found = set.into_iter().chain(in_path).chain([tools]).find(|path| path.is_file());
+    let tools = Some(tools).filter(|path| tickwheel_testing::is_at(path));
+    let found = set.or_else(|| tickwheel_testing::find(program)).or(tools);
     if found.is_none() {
-        let text = format!("{program} is not installed, and {variable} does not name it");
-        assert!(std::env::var_os("TICKWHEEL_REQUIRE_ALL").is_none(), "{text}");
-        eprintln!("SKIPPED: {text}");
+        tickwheel_testing::missing(program, &format!("install it, or name its file by {variable}"));
     }
     found
 }
@@ -90,7 +86,7 @@ fn spawn(program: &Path, args: &[String], directory: &Path, port: u16) -> Child 
         let ended = child.try_wait().expect("a child");
         let log = || std::fs::read_to_string(directory.join("log.txt")).unwrap_or_default();
         assert!(ended.is_none(), "the broker ended: {}", log());
-        assert!(begun.elapsed() < Duration::from_secs(30), "the broker does not start: {}", log());
+        assert!(begun.elapsed() < tickwheel_testing::HANGS, "the broker does not start: {}", log());
         std::thread::sleep(Duration::from_millis(5));
     }
     child

@@ -1,15 +1,15 @@
 //! Programs in other languages, with the libraries that users of these languages have.
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
 
 /// Returns the command that runs a program of Python; `None`: the libraries are not installed.
 pub(crate) fn python(program: &str, libraries: &str) -> Option<Command> {
     let mut command = Command::new("python3");
     command.args(["-c", program]);
-    if_there(command, Command::new("python3").args(["-c", &format!("import {libraries}")]), || {
-        format!("python3 has no {libraries}: pip install them")
-    })
+    let mut probe = Command::new("python3");
+    probe.args(["-c", &format!("import {libraries}")]);
+    if_there(command, &mut probe, &format!("python3 with {libraries}"), "pip install them")
 }
 
 /// Returns the command that runs a program of Node; `None`: the library is not installed.
@@ -19,20 +19,14 @@ pub(crate) fn node(program: &str, library: &str) -> Option<Command> {
     command.args(["-e", program, "--"]).env("NODE_PATH", &packages);
     let mut probe = Command::new("node");
     probe.args(["-e", &format!("require('{library}')")]).env("NODE_PATH", &packages);
-    if_there(command, &mut probe, || {
-        format!(
-            "node or {library} is not in target/tools/push: npm ci with the files of crates/push/tests/node"
-        )
-    })
+    let advice = "npm ci in target/tools/push, with the files of crates/push/tests/node";
+    if_there(command, &mut probe, &format!("node with {library}"), advice)
 }
 
-#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
-fn if_there(command: Command, probe: &mut Command, missing: impl Fn() -> String) -> Option<Command> {
-    let succeeded = |probed: Output| probed.status.success();
-    if probe.output().is_ok_and(succeeded) {
+fn if_there(command: Command, probe: &mut Command, what: &str, advice: &str) -> Option<Command> {
+    if probe.output().is_ok_and(|probed| probed.status.success()) {
         return Some(command);
     }
-    assert!(std::env::var_os("TICKWHEEL_REQUIRE_ALL").is_none(), "{}", missing());
-    eprintln!("SKIPPED: {}", missing());
+    tickwheel_testing::missing(what, advice);
     None
 }

@@ -3,7 +3,7 @@
 use tickwheel_store::doctor::{Depth, Examination};
 
 use crate::disk::Image;
-use crate::patient::filled;
+use crate::doctor::patient::filled;
 
 #[track_caller]
 fn problem(found: &Examination, file: &str, what: &str) {

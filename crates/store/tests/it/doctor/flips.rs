@@ -4,7 +4,7 @@ use tickwheel_store::conformance;
 use tickwheel_store::doctor::Depth;
 
 use crate::disk::Image;
-use crate::patient::{self, filled};
+use crate::doctor::patient::{self, filled};
 
 /// Any one byte is flipped. The doctor reports a problem or a torn tail; or else an opening finds all that it found before, record
 /// by record.

@@ -5,7 +5,7 @@ use tickwheel_store::doctor::{Depth, Span, examine_dir};
 use tickwheel_store::{ClockMode, FsDisk};
 
 use crate::disk::Image;
-use crate::patient::{self, Life, START_MS, filled};
+use crate::doctor::patient::{self, Life, START_MS, filled};
 
 #[test]
 fn a_directory_in_order_is_told_as_it_opens() {

@@ -8,9 +8,9 @@ use tickwheel_store::conformance::{Owner, sample_task};
 use tickwheel_store::{Disk, DiskError, DiskOp};
 
 use crate::disk::Image;
-use crate::history::{directory, open};
-use crate::honest::{contents, salvage_of};
-use crate::shared::Shared;
+use crate::salvage::history::{directory, open};
+use crate::salvage::honest::{contents, salvage_of};
+use crate::salvage::shared::Shared;
 
 /// The way in which a read fails.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]

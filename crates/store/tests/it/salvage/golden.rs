@@ -5,9 +5,9 @@ use std::path::Path;
 use tickwheel_store::{DiskStore, HistoryLimits, InlineIo, StoreOptions, conformance};
 
 use crate::disk::Image;
-use crate::history::HISTORY;
-use crate::honest::salvage;
-use crate::shared::Shared;
+use crate::salvage::history::HISTORY;
+use crate::salvage::honest::salvage;
+use crate::salvage::shared::Shared;
 
 #[test]
 fn a_golden_directory_is_salvaged_whole() {

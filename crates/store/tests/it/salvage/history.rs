@@ -11,7 +11,7 @@ use tickwheel_store::conformance::{Owner, sample_task};
 use tickwheel_store::{Disk, DiskStore, HistoryLimits, InlineIo, StoreOptions};
 
 use crate::disk::Image;
-use crate::shared::Shared;
+use crate::salvage::shared::Shared;
 
 pub(crate) const START_MS: i64 = 1_700_000_000_000;
 const HOUR_MS: i64 = 3_600_000;

@@ -7,8 +7,8 @@ use tickwheel_store::salvage::{Fate, Loss, MayHoldEnded, Report, read, write_as}
 use tickwheel_store::{Disk, OpenError, Table, conformance};
 
 use crate::disk::Image;
-use crate::history::{HISTORY, open, options};
-use crate::shared::Shared;
+use crate::salvage::history::{HISTORY, open, options};
+use crate::salvage::shared::Shared;
 
 /// A directory in memory and all that an opening finds in it.
 pub(crate) fn contents(image: &Image) -> Table {

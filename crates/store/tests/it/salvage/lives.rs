@@ -12,9 +12,9 @@ use tickwheel_store::salvage::{Fate, RuleFate, Unit};
 use tickwheel_store::{DiskStore, InlineIo, Table};
 
 use crate::disk::Image;
-use crate::history::open;
-use crate::honest::{contents, salvage};
-use crate::shared::Shared;
+use crate::salvage::history::open;
+use crate::salvage::honest::{contents, salvage};
+use crate::salvage::shared::Shared;
 
 const LOG: &str = "shard-0000/log-00000001";
 const DUE_MS: i64 = 1_800_000_000_000;

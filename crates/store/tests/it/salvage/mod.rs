@@ -1,8 +1,5 @@
 //! Compares what is salvaged of damaged directories with what was in them.
 
-#[path = "../doctor/disk.rs"]
-mod disk;
-
 mod failing;
 mod golden;
 mod history;

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use tickwheel_store::Table;
 
 use crate::disk::Image;
-use crate::history::{EFFECTS_MAX, Rng, directory};
-use crate::honest::{Outcome, contents, salvage};
-use crate::stories::logs;
+use crate::salvage::history::{EFFECTS_MAX, Rng, directory};
+use crate::salvage::honest::{Outcome, contents, salvage};
+use crate::salvage::stories::logs;
 
 /// Directories, and damages of each.
 const DIRECTORIES: u64 = 8;

@@ -5,9 +5,9 @@ use tickwheel_store::salvage::{Fate, MayHoldEnded, Unit, read};
 use tickwheel_store::conformance::Owner;
 
 use crate::disk::Image;
-use crate::history::{directory, open};
-use crate::honest::{contents, salvage, tasks};
-use crate::shared::Shared;
+use crate::salvage::history::{directory, open};
+use crate::salvage::honest::{contents, salvage, tasks};
+use crate::salvage::shared::Shared;
 
 /// Where the frames of a log file begin, by their heads.
 fn frames(image: &Image, file: &str) -> Vec<usize> {

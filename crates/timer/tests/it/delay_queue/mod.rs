@@ -1,7 +1,5 @@
 //! Tests of the delay queue by its public API: D1 to D12, a model, and many threads.
 
-#![cfg(not(tickwheel_shuttle))]
-
 mod by_hand;
 mod crowd;
 mod ending;

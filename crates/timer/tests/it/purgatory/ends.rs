@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tickwheel::{Job, ManualClock, Purgatory, SubmitRefusal, Submitted, Timer};
 
-use crate::probe::{Probe, SECOND, World, hook};
+use crate::purgatory::probe::{Probe, SECOND, World, hook};
 
 #[test]
 fn g16_a_shutdown_answers_everybody_in_order_and_takes_nobody() {

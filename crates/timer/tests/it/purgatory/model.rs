@@ -7,7 +7,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use tickwheel::Submitted;
 
-use crate::probe::{Probe, World, hook};
+use crate::purgatory::probe::{Probe, World, hook};
 
 const KEYS: [&str; 4] = ["k1", "k2", "k3", "k4"];
 

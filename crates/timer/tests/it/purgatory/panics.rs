@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tickwheel::Submitted;
 
-use crate::probe::{Probe, SECOND, World, hook};
+use crate::purgatory::probe::{Probe, SECOND, World, hook};
 
 /// Runs a closure that must panic, and returns the message of the panic.
 fn caught<R>(call: impl FnOnce() -> R) -> &'static str {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use tickwheel::{SubmitRefusal, Submitted};
 
-use crate::probe::{Probe, SECOND, World, hook};
+use crate::purgatory::probe::{Probe, SECOND, World, hook};
 
 #[test]
 fn g1_a_key_that_nobody_watches() {

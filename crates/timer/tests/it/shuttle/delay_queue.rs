@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use std::{future::Future, pin::pin};
 
-use crate::explore;
+use crate::shuttle::explore;
 use shuttle::future::block_on;
 use shuttle::sync::atomic::{AtomicBool, Ordering};
 use shuttle::thread;

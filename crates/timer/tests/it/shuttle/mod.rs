@@ -1,8 +1,6 @@
 //! The concurrent parts under shuttle, which decides at every lock and every atomic operation which thread runs next. See
 //! `scripts/shuttle`.
 
-#![cfg(tickwheel_shuttle)]
-
 mod delay_queue;
 mod purgatory;
 mod sleep;

@@ -7,7 +7,7 @@ use shuttle::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use shuttle::thread;
 use tickwheel::{Job, ManualClock, Operation, Purgatory, Submitted, Timer, Waiting};
 
-use crate::explore;
+use crate::shuttle::explore;
 
 const SECOND: Duration = Duration::from_secs(1);
 

@@ -10,7 +10,7 @@ use shuttle::future::block_on;
 use shuttle::thread;
 use tickwheel::{ManualClock, Refusal, Timer};
 
-use crate::explore;
+use crate::shuttle::explore;
 
 const MS: Duration = Duration::from_millis(1);
 

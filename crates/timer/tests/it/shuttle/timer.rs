@@ -13,7 +13,7 @@ use tickwheel::{
     Timer,
 };
 
-use crate::explore;
+use crate::shuttle::explore;
 
 const MS: Duration = Duration::from_millis(1);
 

@@ -127,7 +127,7 @@ mod tests {
         Some(good)
     }
 
-    /// `tests/http/smuggling.rs` has the forms that hyper refuses.
+    /// `tests/it/smuggling.rs` has the forms that hyper refuses.
     #[test]
     fn other_forms_are_refused() {
         for bad in [

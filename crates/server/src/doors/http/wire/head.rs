@@ -1,6 +1,6 @@
 //! The head of a request: the rules that are stricter than hyper's.
 //!
-//! hyper takes a bare LF for the end of a line; `tests/http/smuggling.rs` shows how a request can hide behind that. It
+//! hyper takes a bare LF for the end of a line; `tests/it/smuggling.rs` shows how a request can hide behind that. It
 //! also merges two lengths and takes two hosts. Some proxies read these cases differently, and no client library sends
 //! them, so they are refused here. `httparse`, which hyper uses, splits the lines.
 

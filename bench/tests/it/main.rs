@@ -1,0 +1,6 @@
+//! Whole runs of benchmarks, so small that their figures mean nothing.
+
+mod postgres;
+mod push;
+mod shards;
+mod store;

