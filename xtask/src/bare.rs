@@ -1,11 +1,9 @@
 //! The chore `bare`: core builds where there is no standard library, and an index has 32 bits.
 
-use std::process::Command;
-
 use anyhow::{Context, Result, bail};
 
 use crate::root::root;
-use crate::toolchain::{has_target, not_checked};
+use crate::toolchain::{cargo, has_target, not_checked};
 
 /// A microcontroller: `core` and `alloc` are all that exists for it, so a name from `std` cannot hide behind a feature or a
 /// dependency; and its `usize` is a `u32`.
@@ -19,7 +17,7 @@ pub(crate) fn run() -> Result<()> {
         return not_checked("bare", &what);
     }
     let words = ["build", "--quiet", "--locked", "--package", "tickwheel-core", "--target", TARGET];
-    let status = Command::new(env!("CARGO")).args(words).current_dir(root()).status();
+    let status = cargo().args(words).current_dir(root()).status();
     let status = status.context("start cargo build")?;
     if !status.success() {
         bail!("core does not build for {TARGET}, which has no std and 32 bits: {status}");

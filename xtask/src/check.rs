@@ -1,10 +1,11 @@
 //! The chore `check`: everything about the code that needs no test to run.
 
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use anyhow::{Context, Result, bail};
 
 use crate::root::root;
+use crate::toolchain;
 use crate::{arrows, bare, behaviours, plant, tidy};
 
 const FMT: &[&str] = &["fmt", "--all", "--check"];
@@ -30,7 +31,7 @@ pub(crate) fn run() -> Result<()> {
 
 fn cargo(words: &[&str]) -> Result<()> {
     println!("cargo {}", words.join(" "));
-    let status = Command::new(env!("CARGO")).args(words).current_dir(root()).status();
+    let status = toolchain::cargo().args(words).current_dir(root()).status();
     let status = status.with_context(|| format!("start cargo {}", words.join(" ")))?;
     if !status.success() {
         bail!("cargo {} failed: {status}", words.join(" "));
@@ -39,10 +40,7 @@ fn cargo(words: &[&str]) -> Result<()> {
 }
 
 fn has_deny() -> bool {
-    let asked = Command::new(env!("CARGO"))
-        .args(["deny", "--version"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
+    let asked =
+        toolchain::cargo().args(["deny", "--version"]).stdout(Stdio::null()).stderr(Stdio::null()).status();
     asked.is_ok_and(|status| status.success())
 }

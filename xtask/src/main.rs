@@ -15,6 +15,7 @@ mod plant;
 mod planted;
 mod root;
 mod site;
+mod suite;
 mod tidy;
 mod toolchain;
 mod translations;
@@ -39,6 +40,14 @@ usage: cargo xtask CHORE
   translations stamp PAGE [ORIGINAL]
                        the same for one page, and says in it that its prose translates the original as it is now
   plant [FOLDER]       a copy of the repository with the bugs that the simulator has to find; without FOLDER: whether their patches fit
+  tests [LABEL]        builds the test programs, and lists them; LABEL, such as `tickwheel-server it`: prints the file of this one
+  slow-tests [TEXT]    runs the test programs with this text in their label, and lists their slowest tests
+  bare-tests [listed | write]
+                       the test programs with a PATH of coreutils alone: each test passes or says which program it needs, and the skipped
+                       ones are those of scripts/bare.txt; `listed`: only the modules of these tests; `write`: writes the list
+  flaky [RUNS] [--only TEXT] [--minutes N] [--copies N] [--since COMMIT]
+                       the test programs under load until each test has so many runs (20), three times as many where tests start processes;
+                       ends after 15 minutes, and adds the counts to target/flaky/counts (FLAKY_COUNTS)
   planted [BINARY]     the release binary has none of the simulator's bugs; default: target/release/tickwheel
 ";
 
@@ -55,6 +64,12 @@ fn main() -> ExitCode {
         ["translations", options @ ..] => translations::run(options),
         ["plant"] => plant::check(),
         ["plant", folder] => plant::run(folder),
+        ["tests"] => suite::list(),
+        ["tests", label] => suite::file(label),
+        ["slow-tests"] => suite::slow(""),
+        ["slow-tests", only] => suite::slow(only),
+        ["bare-tests", options @ ..] => suite::bare(options),
+        ["flaky", options @ ..] => suite::flaky(options),
         ["planted"] => planted::run(None),
         ["planted", binary] => planted::run(Some(binary)),
         _ => {

@@ -28,6 +28,19 @@ pub(crate) fn has_program(name: &str) -> bool {
     asked.is_ok_and(|status| status.success())
 }
 
+/// Cargo, as a person calls it. `cargo xtask` sets variables about its own package, and a library whose build looks at them, as that of `ring`
+/// does, would be compiled again with all that is above it.
+pub(crate) fn cargo() -> Command {
+    let mut cargo = Command::new(env!("CARGO"));
+    for (name, _) in env::vars_os() {
+        let name = name.to_string_lossy();
+        if ["CARGO_PKG_", "CARGO_MANIFEST_"].iter().any(|begin| name.starts_with(begin)) {
+            cargo.env_remove(&*name);
+        }
+    }
+    cargo
+}
+
 /// Says that something was not checked. With `TICKWHEEL_REQUIRE_ALL=1` that is a failure.
 pub(crate) fn not_checked(chore: &str, what: &str) -> Result<()> {
     if env::var_os("TICKWHEEL_REQUIRE_ALL").is_some_and(|value| value == "1") {

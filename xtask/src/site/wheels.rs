@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::root::root;
-use crate::toolchain::{has_program, has_target, not_checked, succeed};
+use crate::toolchain::{cargo, has_program, has_target, not_checked, succeed};
 
 const TARGET: &str = "wasm32-unknown-unknown";
 const PACKAGE: &str = "tickwheel-wheel-page";
@@ -29,7 +29,7 @@ pub(super) fn make(site: &Path) -> Result<()> {
     let root = root();
     let words =
         ["build", "--quiet", "--locked", "--profile", "page", "--lib", "--package", PACKAGE, "--target"];
-    succeed(Command::new(env!("CARGO")).args(words).arg(TARGET).current_dir(&root))?;
+    succeed(cargo().args(words).arg(TARGET).current_dir(&root))?;
     let compiled = root.join(format!("target/{TARGET}/page/{}.wasm", PACKAGE.replace('-', "_")));
     let bytes = fs::read(&compiled).with_context(|| format!("read {}", compiled.display()))?;
     write(&script, &format!("\"{}\"", STANDARD.encode(&bytes)))?;
@@ -48,7 +48,7 @@ fn compare(root: &Path, script: &Path) -> Result<()> {
         return not_checked("site", "that the wheel page turns as core does, for there is no node");
     }
     let words = ["run", "--quiet", "--locked", "--package", PACKAGE, "--bin", "trace"];
-    let trace = Command::new(env!("CARGO")).args(words).current_dir(root).stdout(Stdio::piped()).spawn();
+    let trace = cargo().args(words).current_dir(root).stdout(Stdio::piped()).spawn();
     let mut trace = trace.context("start cargo run")?;
     let steps = trace.stdout.take().context("the output of the trace")?;
     let compared = succeed(

@@ -1,0 +1,244 @@
+//! The chore `flaky`: many runs of the test programs on a busy computer. A test that fails once by chance is a fault.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+use super::counts::{Count, Counts};
+use super::program::{Program, all};
+use super::ran::{How, Ran, run as run_program};
+use crate::root::root;
+
+/// A test that starts processes has more to be late for, so it runs so many times more often.
+const PROCESSES: u64 = 3;
+
+/// What the caller asks for.
+struct Options {
+    /// The runs that each test is to have.
+    runs: u64,
+    /// Only programs with this in their label.
+    only: String,
+    /// The part ends when the first run ends after this time.
+    limit: Duration,
+    /// Runs beside each other.
+    copies: usize,
+    /// The first commit whose counts are of any use; `None`: HEAD alone.
+    since: Option<String>,
+    file: PathBuf,
+}
+
+impl Options {
+    fn read(words: &[&str]) -> Result<Self> {
+        let file =
+            std::env::var_os("FLAKY_COUNTS").map_or_else(|| target().join("flaky/counts"), PathBuf::from);
+        let limit = Duration::from_secs(15 * 60);
+        let mut options = Self { runs: 20, only: String::new(), limit, copies: 2, since: None, file };
+        let mut words = words.iter();
+        while let Some(&word) = words.next() {
+            let mut value = || words.next().copied().with_context(|| format!("{word} wants a value"));
+            let number = |text: &str| text.parse::<u64>().with_context(|| format!("`{text}` is no number"));
+            match word {
+                "--only" => options.only = value()?.to_owned(),
+                "--minutes" => options.limit = Duration::from_secs(60 * number(value()?)?),
+                "--copies" => options.copies = number(value()?)?.clamp(1, 16) as usize,
+                "--since" => options.since = Some(value()?.to_owned()),
+                word => options.runs = number(word)?,
+            }
+        }
+        Ok(options)
+    }
+}
+
+/// Runs the program with the fewest runs, again and again, until each test has its runs or the time is over. Prints the sums.
+pub(crate) fn run(words: &[&str]) -> Result<()> {
+    let options = Options::read(words)?;
+    let commit = git(&["rev-parse", "--short=12", "HEAD"])?;
+    let commits = commits(&commit, options.since.as_deref())?;
+    let mut programs = all()?;
+    programs.retain(|program| program.label().contains(&options.only));
+    if programs.is_empty() {
+        bail!("no test program has `{}` in its label", options.only);
+    }
+    let begun = Instant::now();
+    let load = Load::start()?;
+    let mut counts = Counts::read(&options.file)?;
+    let mut failures = 0;
+    while let Some(program) = next(&programs, &counts.sums(&commits), &options) {
+        if begun.elapsed() >= options.limit {
+            break;
+        }
+        let rounds = std::thread::scope(|scope| -> Result<Vec<Ran>> {
+            let copies: Vec<_> = (0..options.copies).map(|_| scope.spawn(|| one(program))).collect();
+            copies.into_iter().map(|copy| copy.join().expect("a run does not panic")).collect()
+        })?;
+        for ran in &rounds {
+            for test in ran.tests.keys() {
+                let failed = ran.failed().any(|(name, _)| name == test);
+                counts.add(&commit, &program.label(), test, failed);
+            }
+            for (test, failed) in ran.failed() {
+                failures += 1;
+                let kept = keep(program, test, &failed.output, &ran.talk)?;
+                println!(
+                    "flaky: FAILED: {} {test}\n{}\n(also in {})",
+                    program.label(),
+                    failed.output,
+                    kept.display()
+                );
+            }
+        }
+        counts.write(&options.file)?;
+        println!("flaky: {} s: {}, {} runs", begun.elapsed().as_secs(), program.label(), rounds.len());
+    }
+    drop(load);
+    report(&programs, &counts.sums(&commits), &options);
+    if failures > 0 {
+        bail!("{failures} tests failed in this part; {} has the counts", options.file.display());
+    }
+    Ok(())
+}
+
+fn one(program: &Program) -> Result<Ran> {
+    let how = How { before: &["nice", "-n", "10"], filters: &[], threads: 4, variables: &[] };
+    run_program(program, &how)
+}
+
+/// The runs that a program's tests are to have.
+fn wanted(program: &Program, options: &Options) -> u64 {
+    if program.has_needs { options.runs * PROCESSES } else { options.runs }
+}
+
+/// The fewest runs of a test of the program. A program without tests needs none.
+fn fewest(program: &Program, sums: &BTreeMap<(&str, &str), Count>) -> u64 {
+    let label = program.label();
+    sums.iter().filter(|((of, _), _)| **of == *label).map(|(_, count)| count.runs).min().unwrap_or(0)
+}
+
+/// The program that is the farthest from its runs; `None`: each has them.
+fn next<'a>(
+    programs: &'a [Program],
+    sums: &BTreeMap<(&str, &str), Count>,
+    options: &Options,
+) -> Option<&'a Program> {
+    let share = |program: &Program| fewest(program, sums) * 1_000 / wanted(program, options).max(1);
+    programs.iter().filter(|program| share(program) < 1_000).min_by_key(|program| share(program))
+}
+
+fn report(programs: &[Program], sums: &BTreeMap<(&str, &str), Count>, options: &Options) {
+    for program in programs {
+        println!(
+            "flaky: {}: {} of {} runs of each test",
+            program.label(),
+            fewest(program, sums),
+            wanted(program, options)
+        );
+    }
+    for ((program, test), count) in sums.iter().filter(|(_, count)| count.failures > 0) {
+        println!("flaky: {program} {test}: failed {} of {} times", count.failures, count.runs);
+    }
+}
+
+/// Keeps what a failed test wrote.
+fn keep(program: &Program, test: &str, output: &str, talk: &str) -> Result<PathBuf> {
+    let folder = target().join("flaky/failed");
+    fs::create_dir_all(&folder).with_context(|| format!("make {}", folder.display()))?;
+    let name = format!("{} {test}", program.label()).replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+    let number =
+        (1..).find(|number| !folder.join(format!("{name}.{number}")).exists()).expect("a free number");
+    let file = folder.join(format!("{name}.{number}"));
+    fs::write(&file, format!("{output}\n---- past the harness ----\n{talk}"))
+        .with_context(|| format!("write {}", file.display()))?;
+    Ok(file)
+}
+
+/// A build that begins again whenever it ends, so that processors, memory and disk are busy.
+struct Load {
+    shell: Child,
+    folder: PathBuf,
+}
+
+impl Load {
+    fn start() -> Result<Self> {
+        let folder = target().join("flaky/load");
+        let script = "while :; do rm -rf \"$1\"; \"$0\" build --quiet --locked --package tickwheel-server --target-dir \"$1\"; done";
+        let mut command = Command::new("setsid");
+        command.args(["sh", "-c", script, env!("CARGO")]).arg(&folder).current_dir(root());
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        Ok(Self { shell: command.spawn().context("start a build beside the tests")?, folder })
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        // The shell leads a session of its own: cargo and the compilers end with it.
+        let _ended = Command::new("kill").args(["-9", "--", &format!("-{}", self.shell.id())]).status();
+        let _ended = self.shell.wait();
+        let _gone = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// The commits whose counts are summed up.
+fn commits(head: &str, since: Option<&str>) -> Result<BTreeSet<String>> {
+    let mut commits = BTreeSet::from([head.to_owned()]);
+    if let Some(since) = since {
+        let short = |commit: &str| commit.chars().take(12).collect::<String>();
+        commits.insert(short(&git(&["rev-parse", since])?));
+        commits.extend(git(&["rev-list", &format!("{since}..HEAD")])?.lines().map(short));
+    }
+    Ok(commits)
+}
+
+fn git(words: &[&str]) -> Result<String> {
+    let output = Command::new("git").args(words).current_dir(root()).output().context("start git")?;
+    if !output.status.success() {
+        bail!("git {}: {}", words.join(" "), String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR")
+        .map_or_else(|| root().join("target"), |target| Path::new(&target).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn program(package: &str, has_needs: bool) -> Program {
+        let (package, name) = (package.to_owned(), "it".to_owned());
+        Program { package, name, has_needs, folder: PathBuf::new(), file: PathBuf::new() }
+    }
+
+    #[test]
+    fn the_program_with_the_smallest_share_of_its_runs_comes_next_until_each_has_them() {
+        let programs = [program("a", false), program("b", true)];
+        let options = Options::read(&["10"]).expect("a number");
+        let count = |runs| Count { runs, failures: 0 };
+        let mut sums = BTreeMap::from([
+            (("a it", "x"), count(5)),
+            (("a it", "y"), count(4)),
+            (("b it", "z"), count(11)),
+        ]);
+        let label = |sums: &BTreeMap<_, _>| next(&programs, sums, &options).map(Program::label);
+        assert_eq!(label(&sums).as_deref(), Some("b it"), "11 of 30 are fewer than 4 of 10");
+        sums.insert(("b it", "z"), count(13));
+        assert_eq!(label(&sums).as_deref(), Some("a it"));
+        sums.insert(("a it", "x"), count(10));
+        sums.insert(("a it", "y"), count(10));
+        sums.insert(("b it", "z"), count(30));
+        assert_eq!(label(&sums), None);
+    }
+
+    #[test]
+    fn a_word_that_means_nothing_is_named() {
+        let said = |words: &[&str]| Options::read(words).map(drop).map_err(|error| error.to_string());
+        assert_eq!(said(&["often"]), Err("`often` is no number".to_owned()));
+        assert_eq!(said(&["20", "--only"]), Err("--only wants a value".to_owned()));
+        assert_eq!(said(&["20", "--minutes", "5", "--copies", "4", "--since", "HEAD~3"]), Ok(()));
+    }
+}
