@@ -18,8 +18,8 @@ use tickwheel_client::blocking::Client;
 
 use crate::faults::history::wall_ms;
 use crate::faults::needs::{number, say};
-use crate::faults::random::Random;
 use crate::faults::server::{Home, Server};
+use crate::kit::Random;
 
 const QUEUE: &str = "backups";
 /// The queue of tasks that are leased and then acked or given up.

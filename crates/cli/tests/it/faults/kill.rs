@@ -12,9 +12,9 @@ use crate::faults::judge::Ledger;
 use crate::faults::load::{LARGE, Load};
 use crate::faults::mount::run;
 use crate::faults::needs::{is_long, number, say};
-use crate::faults::random::Random;
 use crate::faults::readback::{QUEUES, read_back};
 use crate::faults::server::{Home, kill_start};
+use crate::kit::Random;
 
 /// The range of the time from the start of the load to the kill (ms): from the first calls to many commits.
 const LIFE_MS: (u64, u64) = (20, 330);

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use crate::faults::caller::{Caller, Leased, Said};
 use crate::faults::history::{Answer, Call, Key, queue_of, wall_ms};
-use crate::faults::random::Random;
 use crate::faults::readback::QUEUES;
+use crate::kit::Random;
 
 const WRITERS: u64 = 4;
 const WORKERS: u64 = 2;

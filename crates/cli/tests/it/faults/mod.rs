@@ -20,7 +20,6 @@ mod push;
 mod push_order;
 mod push_outage;
 mod push_phases;
-mod random;
 mod readback;
 mod receiver;
 mod redis;

@@ -15,10 +15,10 @@ use crate::faults::judge::{Ledger, until};
 use crate::faults::load::LARGE;
 use crate::faults::mount::{Mount, run};
 use crate::faults::needs::{Need, has, number, say};
-use crate::faults::random::Random;
 use crate::faults::readback::read_back;
 use crate::faults::server::{Home, Starting};
 use crate::faults::stage::Stage;
+use crate::kit::Random;
 
 const NEEDS: [Need; 5] = [
     Need::Mounting,

@@ -12,10 +12,10 @@ use tickwheel_client::blocking::Client;
 
 use crate::faults::history::wall_ms;
 use crate::faults::needs::{number, say};
-use crate::faults::random::Random;
 use crate::faults::receiver::{DONE, Hook, Receiver, Reply};
 use crate::faults::report::wait_for;
 use crate::faults::server::{Home, Server, kill_start};
+use crate::kit::Random;
 
 const QUEUE: &str = "pushed";
 const WRITERS: u64 = 2;

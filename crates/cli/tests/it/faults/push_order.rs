@@ -13,9 +13,9 @@ use tickwheel_client::blocking::Client;
 use crate::faults::history::wall_ms;
 use crate::faults::needs::{number, say};
 use crate::faults::push::until_empty;
-use crate::faults::random::Random;
 use crate::faults::receiver::{DONE, Hook, Receiver, Reply};
 use crate::faults::server::{Home, Server, kill_start};
+use crate::kit::Random;
 
 const QUEUE: &str = "ordered";
 /// The range of the time from the start of the load to the kill (ms).

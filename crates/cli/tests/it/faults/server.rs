@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::faults::random::Random;
+use crate::kit::Random;
 
 /// The longest time from a start to a kill that should happen during the recovery (ms).
 const RECOVERY_MS: u64 = 80;

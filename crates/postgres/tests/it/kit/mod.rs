@@ -8,6 +8,7 @@
 //! - `process`: a process of Tickwheel that gets real signals.
 //! - `worker`: the work of such a process: calls without end, and a line for each answer.
 //! - `judge`: reads those lines, and knows what must never be.
+//! - `random`: pseudo-random numbers, equal for equal seeds.
 //! - `until`: waits for a condition.
 
 #![allow(dead_code, unused_imports, reason = "each test uses some of the parts")]
@@ -17,8 +18,6 @@ mod judge;
 mod node;
 mod process;
 mod programs;
-// The faults of the command line draw their numbers in the same way.
-#[path = "../../../../cli/tests/it/faults/random.rs"]
 mod random;
 mod server;
 mod session;
