@@ -2,23 +2,31 @@
 //! tokens, and the version of this program.
 
 use std::collections::BTreeMap;
+use std::time::Instant as Moment;
 
 use jiff::Timestamp;
 
-/// An instant of a run may be apart from that of the page by this much more than another one is: a page that takes a
-/// second here takes longer on a busy computer.
+/// An instant of a run may be apart from that of the page by this much more than another one is, and by the time that the run has taken so
+/// far: a page that takes a second here takes longer on a busy computer, and a backup may wait for minutes there.
 const DRIFT_MS: i64 = 60_000;
 /// The length of a lease's token, and of its part that is not random.
 const TOKEN_LENGTH: usize = 32;
 const TOKEN_FIXED: usize = 20;
 
 /// The relation between one run of a page and the run that the page shows.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Likeness {
+    begun: Moment,
     /// By how much the first instant that differs is later than on the page (ms).
     later_ms: Option<i64>,
     /// The tokens of the page, and those of the run in their place.
     tokens: BTreeMap<String, String>,
+}
+
+impl Default for Likeness {
+    fn default() -> Self {
+        Self { begun: Moment::now(), later_ms: None, tokens: BTreeMap::new() }
+    }
 }
 
 impl Likeness {
@@ -57,7 +65,8 @@ impl Likeness {
             return true;
         }
         let later_ms = run.ms - page.ms;
-        (later_ms - *self.later_ms.get_or_insert(later_ms)).abs() <= DRIFT_MS
+        let taken_ms = i64::try_from(self.begun.elapsed().as_millis()).unwrap_or(i64::MAX);
+        (later_ms - *self.later_ms.get_or_insert(later_ms)).abs() <= taken_ms.saturating_add(DRIFT_MS)
     }
 
     /// A command with the tokens of this run in place of those that the page shows.

@@ -14,7 +14,7 @@ use crate::faults::injection::Injection;
 use crate::faults::judge::{Ledger, until};
 use crate::faults::load::LARGE;
 use crate::faults::mount::{Mount, run};
-use crate::faults::needs::{Need, has, number, say};
+use crate::faults::needs::{Need, has, is_long, number, say};
 use crate::faults::readback::read_back;
 use crate::faults::server::{Home, Starting};
 use crate::faults::stage::Stage;
@@ -105,7 +105,8 @@ fn nothing_acknowledged_is_lost_by_a_power_cut() {
          ({dropped} of them dropped, {torn} torn), {answers} answers held; 0 losses",
         begun.elapsed()
     ));
-    assert!(with_loose * 2 >= states, "too few states had anything to lose");
+    // In a short run this is a matter of chance.
+    assert!(!is_long() || with_loose * 2 >= states, "too few states had anything to lose");
 }
 
 /// The test finds errors: a server whose syncs never reach the disk loses acknowledged tasks.
