@@ -102,9 +102,15 @@ fn nothing_acknowledged_is_lost_by_kills() {
 
     say(&format!("kill: seed {seed}, {:?}: {totals}", begun.elapsed()));
     let loaded = totals.rounds;
-    assert!(totals.with_calls * 10 >= loaded * 3, "too few kills met calls in flight: no test of anything");
-    assert!(totals.in_recovery * 20 >= totals.kills, "too few kills met a recovery: no test of it");
-    // In a short run this is a matter of chance.
+    // How often a kill meets something is a matter of chance in a short run.
+    assert!(
+        !is_long() || totals.with_calls * 10 >= loaded * 3,
+        "too few kills met calls in flight: no test of anything"
+    );
+    assert!(
+        !is_long() || totals.in_recovery * 20 >= totals.kills,
+        "too few kills met a recovery: no test of it"
+    );
     assert!(!is_long() || totals.close_cancels as u64 * 10 >= loaded, "too few cancels met their due time");
 }
 

