@@ -170,7 +170,7 @@ fn keeps(order: TargetOrder, groups: u64) {
         notes.failed,
         notes.duplicates
     ));
-    // How much is sent in so many rounds is a matter of chance in a short run.
+    // How much is sent is a matter of chance in a short run.
     assert!(!is_long() || notes.put.len() as u64 >= 10 * rounds, "too few tasks: no test of an order");
     assert!(!is_long() || notes.failed * 5 >= notes.requests, "too few requests failed: no test of failures");
 }
