@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::finding::{Finding, report};
 use crate::plant;
-use crate::root::root;
+use crate::root::target;
 
 /// Stands in every build of the binary, so that a file in which nothing is found is known to be one that was searched well.
 const CONTROL: &str = "tickwheel-data";
@@ -35,8 +35,7 @@ pub(crate) fn run(binary: Option<&str>) -> Result<()> {
 }
 
 fn release_binary() -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
-    target.join("release").join(format!("tickwheel{}", std::env::consts::EXE_SUFFIX))
+    target().join("release").join(format!("tickwheel{}", std::env::consts::EXE_SUFFIX))
 }
 
 fn search(binary: &std::path::Path, bytes: &[u8], names: &BTreeSet<String>) -> Vec<Finding> {

@@ -4,11 +4,23 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use cargo_metadata::{Metadata, MetadataCommand};
 
 /// The root of the repository.
 pub(crate) fn root() -> PathBuf {
     let own = Path::new(env!("CARGO_MANIFEST_DIR"));
     own.parent().expect("xtask is a folder of the workspace").to_owned()
+}
+
+/// The folder of what cargo builds.
+pub(crate) fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}
+
+/// What cargo says of the packages of the workspace at `root`. Needs no network and no lock file.
+pub(crate) fn metadata(root: &Path) -> Result<Metadata> {
+    let metadata = MetadataCommand::new().manifest_path(root.join("Cargo.toml")).no_deps().exec();
+    metadata.context("ask cargo for the workspace's metadata")
 }
 
 /// A file of ours that is text.

@@ -1,4 +1,4 @@
-//! What a test needs of the computer, and the line that says what is missing.
+//! Programs and rights that a test needs, and the line that names a missing one.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

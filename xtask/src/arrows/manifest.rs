@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result};
-use cargo_metadata::{DependencyKind, MetadataCommand};
+use anyhow::Result;
+use cargo_metadata::DependencyKind;
+
+use crate::root::metadata;
 
 /// A package of the workspace.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -44,11 +46,7 @@ pub(super) enum Source {
 
 /// Reads the manifests of the workspace at `root`. Needs no network and no lock file.
 pub(super) fn read(root: &Path) -> Result<Vec<Package>> {
-    let metadata = MetadataCommand::new()
-        .manifest_path(root.join("Cargo.toml"))
-        .no_deps()
-        .exec()
-        .context("ask cargo for the workspace's metadata")?;
+    let metadata = metadata(root)?;
     Ok(metadata.workspace_packages().into_iter().map(|package| package_of(root, package)).collect())
 }
 

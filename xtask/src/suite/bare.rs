@@ -12,7 +12,7 @@ use super::program::{Program, all};
 use super::ran::{How, Ran, run as run_program};
 use super::skip::{Skip, Why};
 use crate::finding::{Finding, report};
-use crate::root::root;
+use crate::root::{root, target};
 
 /// The tests that may be skipped, with the program that each needs.
 const LIST: &str = "scripts/bare.txt";
@@ -73,7 +73,7 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
     report("bare-tests", &format!("{count} tests, {} skipped for a program", seen.len()), findings)
 }
 
-/// What is wrong with a run by itself.
+/// Finds failed tests, waits and bad lines in one run.
 fn judge(program: &Program, ran: &Ran, findings: &mut Vec<Finding>) {
     let label = program.label();
     for (test, failed) in ran.failed() {
@@ -127,8 +127,7 @@ fn compare(list: &BTreeSet<String>, seen: &BTreeSet<String>, findings: &mut Vec<
 
 /// A folder that has [`PROGRAMS`] and nothing else.
 fn bare_path() -> Result<PathBuf> {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
-    let folder = target.join("bare-path");
+    let folder = target().join("bare-path");
     if folder.exists() {
         fs::remove_dir_all(&folder).with_context(|| format!("remove {}", folder.display()))?;
     }
@@ -148,8 +147,10 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::super::event::Outcome;
+    use super::super::program::has_needs;
     use super::super::ran::Tested;
     use super::*;
+    use crate::root::metadata;
 
     fn program() -> Program {
         let (package, name) = ("p".to_owned(), "it".to_owned());
@@ -212,14 +213,8 @@ mod tests {
     #[test]
     fn each_package_with_needs_is_in_the_list() {
         let list = fs::read_to_string(root().join(LIST)).expect("the list");
-        for entry in cargo_metadata::MetadataCommand::new()
-            .manifest_path(root().join("Cargo.toml"))
-            .no_deps()
-            .exec()
-            .expect("metadata")
-            .packages
-        {
-            let needs = entry.dependencies.iter().any(|line| line.name == "tickwheel-testing");
+        for entry in metadata(&root()).expect("metadata").packages {
+            let needs = has_needs(&entry);
             let begin = format!("{} ", entry.name);
             assert_eq!(needs, list.lines().any(|line| line.starts_with(&begin)), "{}", entry.name);
         }

@@ -30,7 +30,7 @@ struct Line {
 
 /// Reads a line; `None`: it is about no test, or it is not of the harness, as what a child of a test writes.
 pub(super) fn read(line: &str) -> Option<Event> {
-    // What a test writes itself may stand before the line of the harness.
+    // A test may have written text before the line of the harness, without an end of line.
     let begin = line.find(r#"{ "type": "test""#).or_else(|| line.find(r#"{"type":"test""#))?;
     let line: Line = serde_json::from_str(&line[begin..]).ok()?;
     let test = line.name.filter(|_| line.kind == "test")?;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -11,12 +11,12 @@ use anyhow::{Context, Result, bail};
 use super::counts::{Count, Counts};
 use super::program::{Program, all};
 use super::ran::{How, Ran, run as run_program};
-use crate::root::root;
+use crate::root::{root, target};
 
-/// A test that starts processes has more to be late for, so it runs so many times more often.
+/// A test that starts processes runs three times as often, because more can be late in it.
 const PROCESSES: u64 = 3;
 
-/// What the caller asks for.
+/// The options of the chore.
 struct Options {
     /// The runs that each test is to have.
     runs: u64,
@@ -198,11 +198,6 @@ fn git(words: &[&str]) -> Result<String> {
         bail!("git {}: {}", words.join(" "), String::from_utf8_lossy(&output.stderr));
     }
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
-}
-
-fn target() -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR")
-        .map_or_else(|| root().join("target"), |target| Path::new(&target).to_owned())
 }
 
 #[cfg(test)]

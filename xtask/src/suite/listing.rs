@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 use super::program::all;
 use super::ran::{How, run as run_program};
 
-/// So many tests are listed.
+/// The number of tests in the list.
 const SLOWEST: usize = 40;
 
 /// Prints the label and the file of each test program.

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::process::Stdio;
 
 use anyhow::{Context, Result, bail};
-use cargo_metadata::{DependencyKind, Message, MetadataCommand, Package};
+use cargo_metadata::{DependencyKind, Message, Package};
 
-use crate::root::root;
+use crate::root::{metadata, root};
 use crate::toolchain::cargo;
 
 /// The package with the line of a test that needs a program.
@@ -35,8 +35,7 @@ impl Program {
 
 /// Builds the test programs of the workspace, if they are not built, and returns them in the order of their labels.
 pub(super) fn all() -> Result<Vec<Program>> {
-    let metadata = MetadataCommand::new().manifest_path(root().join("Cargo.toml")).no_deps().exec();
-    let metadata = metadata.context("ask cargo for the workspace's metadata")?;
+    let metadata = metadata(&root())?;
     let words = ["test", "--workspace", "--no-run", "--message-format=json-render-diagnostics"];
     let mut cargo = cargo();
     cargo.args(words).current_dir(root()).stdin(Stdio::null()).stdout(Stdio::piped());
@@ -65,7 +64,7 @@ pub(super) fn all() -> Result<Vec<Program>> {
     Ok(programs)
 }
 
-fn has_needs(package: &Package) -> bool {
+pub(super) fn has_needs(package: &Package) -> bool {
     let is_for_tests = |kind| kind == DependencyKind::Development;
     package.dependencies.iter().any(|line| line.name == TESTING && is_for_tests(line.kind))
 }

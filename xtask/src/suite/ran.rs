@@ -25,9 +25,9 @@ pub(super) struct Ran {
     pub(super) tests: BTreeMap<String, Tested>,
     /// Lines of tests that did nothing.
     pub(super) skips: Vec<Skip>,
-    /// What is wrong with such lines.
+    /// Errors in lines that begin like those.
     pub(super) bad_skips: Vec<String>,
-    /// What the tests wrote past the harness.
+    /// Text that the harness did not capture.
     pub(super) talk: String,
 }
 
