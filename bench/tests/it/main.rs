@@ -2,5 +2,6 @@
 
 mod postgres;
 mod push;
+mod run;
 mod shards;
 mod store;

@@ -1,37 +1,22 @@
 //! A whole run of `tickwheel-bench postgres`, so small that its figures mean nothing.
 
-use std::collections::BTreeSet;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
-use std::process::Command;
+
+use crate::run::Run;
 
 #[test]
 fn a_tiny_run_brings_every_figure_and_leaves_no_file() {
-    if !tickwheel_testing::is_at(Path::new("/usr/lib/postgresql"))
-        && !tickwheel_testing::has("postgres", "apt-get install postgresql-15")
-    {
+    if tickwheel_testing::postgres().is_none() {
         return;
     }
     let dir = tempfile::tempdir().expect("a place for files");
     // The server runs as a user of its own, who has to enter the folder.
     std::fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).expect("the folder is ours");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tickwheel-bench"));
-    command.args(["postgres", "--rounds=2", "--tasks=60", "--batch=10", "--queues=3", "--singles=10"]);
-    let output = command.args(["--held-seconds=1", "--dir"]).arg(dir.path()).output().expect("it starts");
-    let talk = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{talk}");
-    let csv = String::from_utf8_lossy(&output.stdout);
-    let done: BTreeSet<String> = csv
-        .lines()
-        .skip(1)
-        .map(|row| {
-            let row: Vec<&str> = row.split(',').collect();
-            let median: f64 = row[4].parse().expect("a number");
-            assert!(median.is_finite() && median >= 0.0, "{row:?}");
-            [row[0], row[1], row[3]].join(" ")
-        })
-        .collect();
+    let mut words = vec!["postgres", "--rounds=2", "--tasks=60", "--batch=10", "--queues=3", "--singles=10"];
+    words.push("--held-seconds=1");
+    let run = Run::of(&words, dir.path());
+    let (done, Run { talk, csv }) = (run.figures(), &run);
     for workload in ["pg-schedule", "pg-acked"] {
         for name in ["tickwheel", "raw-1", "raw-4", "jobs"] {
             assert!(done.contains(&format!("{name} {workload} tasks_s")), "{name} {workload}: {csv}");

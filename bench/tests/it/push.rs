@@ -1,28 +1,16 @@
 //! A whole run of `tickwheel-bench push` without brokers, so small that its figures mean nothing.
 
-use std::collections::BTreeSet;
 use std::process::Command;
+
+use crate::run::Run;
 
 #[test]
 fn a_tiny_run_brings_every_figure_and_leaves_no_file() {
     let dir = tempfile::tempdir().expect("a place for files");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tickwheel-bench"));
-    command.args(["push", "--only=webhook,alone,lateness,outage", "--rounds=2", "--messages=600"]);
-    command.args(["--late-seconds=1", "--ready=100", "--down-seconds=1", "--dir"]);
-    let output = command.arg(dir.path()).output().expect("it starts");
-    let talk = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{talk}");
-    let csv = String::from_utf8_lossy(&output.stdout);
-    let done: BTreeSet<String> = csv
-        .lines()
-        .skip(1)
-        .map(|row| {
-            let row: Vec<&str> = row.split(',').collect();
-            let median: f64 = row[4].parse().expect("a number");
-            assert!(median.is_finite() && median >= 0.0, "{row:?}");
-            [row[0], row[1], row[3]].join(" ")
-        })
-        .collect();
+    let mut words = vec!["push", "--only=webhook,alone,lateness,outage", "--rounds=2", "--messages=600"];
+    words.extend(["--late-seconds=1", "--ready=100", "--down-seconds=1"]);
+    let run = Run::of(&words, dir.path());
+    let (done, Run { talk, csv }) = (run.figures(), &run);
     for figure in [
         "webhook push-rate messages_s",
         "webhook push-rate bare_s",

@@ -1,18 +1,15 @@
 //! A whole run of `tickwheel-bench store`, so small that its figures mean nothing: every part works, and leaves nothing behind.
 
 use std::collections::BTreeSet;
-use std::process::Command;
+
+use crate::run::Run;
 
 #[test]
 fn a_tiny_run_brings_every_figure_and_leaves_no_file() {
     let dir = tempfile::tempdir().expect("a place for files");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_tickwheel-bench"));
-    command.args(["store", "--pending=3000", "--memory=1000,2000,3000", "--ms=40", "--rounds=1", "--dir"]);
-    let output = command.arg(dir.path()).output().expect("it starts");
-    let talk = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{talk}");
-    let csv = String::from_utf8_lossy(&output.stdout);
-    let rows: Vec<Vec<&str>> = csv.lines().skip(1).map(|row| row.split(',').collect()).collect();
+    let words = ["store", "--pending=3000", "--memory=1000,2000,3000", "--ms=40", "--rounds=1"];
+    let run = Run::of(&words, dir.path());
+    let (rows, Run { talk, csv }) = (run.rows(), &run);
     for row in &rows {
         let median: f64 = row[4].parse().expect("a number");
         assert!(median.is_finite(), "{row:?}");

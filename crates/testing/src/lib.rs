@@ -10,7 +10,9 @@
 //! With `TICKWHEEL_REQUIRE_ALL=1` it fails instead. `scripts/test bare` reads these lines, so all tests say it by this crate.
 
 mod need;
+mod postgres;
 mod wait;
 
 pub use need::{find, forbidden, has, is_at, is_there, missing, missing_for, requires_all, unset};
+pub use postgres::postgres;
 pub use wait::HANGS;

@@ -14,19 +14,9 @@ pub(crate) struct Programs {
 }
 
 impl Programs {
-    /// Finds the programs: in the folder that `TICKWHEEL_POSTGRES_BIN` names, in the search path, or in `/usr/lib/postgresql`, the newest
-    /// version first. `None`: PostgreSQL is missing, and the running test is skipped.
-    #[allow(clippy::disallowed_methods, reason = "a test reads its environment")]
+    /// Finds the programs, as [`tickwheel_testing::postgres`] does. `None`: PostgreSQL is missing, and the running test is skipped.
     pub(crate) fn find() -> Option<Self> {
-        let set = std::env::var_os("TICKWHEEL_POSTGRES_BIN").map(PathBuf::from);
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let folders = set.into_iter().chain(std::env::split_paths(&path)).chain(installed());
-        let found = folders.into_iter().find(|folder| is_whole(folder));
-        if found.is_none() {
-            let advice = "apt-get install postgresql-15, or name its folder by TICKWHEEL_POSTGRES_BIN";
-            tickwheel_testing::missing("postgres", advice);
-        }
-        found.map(|folder| Self { folder })
+        tickwheel_testing::postgres().map(|folder| Self { folder })
     }
 
     /// Returns the command of a program that talks to a server.
@@ -98,25 +88,4 @@ pub(crate) fn run(command: &mut Command) -> Output {
 
 fn is_root() -> bool {
     rustix::process::geteuid().is_root()
-}
-
-/// The folders of the packages of Debian and Ubuntu, the newest version first.
-fn installed() -> Vec<PathBuf> {
-    const FOLDER: &str = "/usr/lib/postgresql";
-    if !tickwheel_testing::is_at(Path::new(FOLDER)) {
-        return Vec::new();
-    }
-    let versions = std::fs::read_dir(FOLDER).into_iter().flatten().flatten();
-    let mut versions: Vec<(u32, PathBuf)> = versions
-        .filter_map(|entry| {
-            let number = entry.file_name().to_str()?.parse().ok()?;
-            Some((number, entry.path().join("bin")))
-        })
-        .collect();
-    versions.sort_unstable_by(|one, other| other.cmp(one));
-    versions.into_iter().map(|(_, folder)| folder).collect()
-}
-
-fn is_whole(folder: &Path) -> bool {
-    ["initdb", "postgres", "pg_basebackup", "psql"].iter().all(|program| folder.join(program).is_file())
 }
