@@ -47,10 +47,12 @@ pub(crate) struct Server {
     databases: AtomicU64,
 }
 
-/// Returns the server that all tests of one binary share; `None`: PostgreSQL is not installed. A test that stops the server makes its own.
+/// Returns the server that all tests of one binary share; `None`, with a line for each test: PostgreSQL is not installed. A test that stops
+/// the server makes its own.
 pub(crate) fn shared() -> Option<&'static Server> {
-    static SHARED: OnceLock<Option<Server>> = OnceLock::new();
-    SHARED.get_or_init(Server::start).as_ref()
+    static SHARED: OnceLock<Server> = OnceLock::new();
+    let programs = Programs::find()?;
+    Some(SHARED.get_or_init(|| Server::start_by(programs, &Settings::default())))
 }
 
 impl Server {
@@ -61,7 +63,10 @@ impl Server {
 
     /// Starts a server with these settings; `None`, with a line on the standard error: PostgreSQL is not installed.
     pub(crate) fn start_with(settings: &Settings) -> Option<Self> {
-        let programs = Programs::find()?;
+        Some(Self::start_by(Programs::find()?, settings))
+    }
+
+    fn start_by(programs: Programs, settings: &Settings) -> Self {
         let mut server = Self::in_new_directory(programs);
         let data = server.data();
         let mut initdb = server.programs.own("initdb", &server.directory);
@@ -90,7 +95,7 @@ impl Server {
         ]);
         server.write_settings(&settings.lines);
         server.start_again();
-        Some(server)
+        server
     }
 
     /// Makes a standby of this server by a base backup, and starts it. `name` is its name in `synchronous_standby_names`. The backup has
