@@ -412,35 +412,32 @@ mod tests {
     #[test]
     fn it_is_what_a_walk_over_every_minute_finds() {
         for zone in ["America/New_York", "Europe/Berlin", "Australia/Lord_Howe", "UTC"] {
-            for text in ["30 2 * * *", "*/45 1-3 * 3,4,10,11 *", "15 1 * * SUN"] {
-                let cron = Cron::parse(text, zone).expect(text);
-                let tz = TimeZone::get(zone).expect(zone);
-                let begin = at("2029-12-31T00:00:00Z");
-                let mut expected = Vec::new();
-                let mut seen = std::collections::BTreeSet::new();
-                let mut last_wall: Option<DateTime> = None;
-                for minute in 1..370 * 24 * 60_u64 {
-                    let instant = begin.plus_ms(minute * 60_000).expect("it fits");
-                    let wall =
-                        tz.to_datetime(jiff::Timestamp::from_millisecond(instant.as_ms()).expect("it fits"));
-                    // Looks at all wall times since the last minute: more than one after a jump, and none that the walk has seen before.
-                    let mut fires = false;
-                    let from = last_wall
-                        .filter(|last| *last < wall)
-                        .map_or(wall, |last| last + jiff::SignedDuration::from_mins(1));
-                    let mut each = from;
-                    while each <= wall {
-                        if seen.insert(each) {
-                            let zoned = each.to_zoned(TimeZone::UTC).expect("it fits");
-                            fires |= cron.expression.is_time_matching(&zoned).expect("it can be told");
-                        }
-                        each += jiff::SignedDuration::from_mins(1);
+            let tz = TimeZone::get(zone).expect(zone);
+            let texts = ["30 2 * * *", "*/45 1-3 * 3,4,10,11 *", "15 1 * * SUN"];
+            let crons = texts.map(|text| Cron::parse(text, zone).expect(text));
+            let mut expected = texts.map(|_| Vec::new());
+            let begin = at("2029-12-31T00:00:00Z");
+            // The walk looks at each wall time up to this one once: at more than one minute after a jump, and at none that the clock repeats.
+            let mut seen: Option<DateTime> = None;
+            for minute in 1..370 * 24 * 60_u64 {
+                let instant = begin.plus_ms(minute * 60_000).expect("it fits");
+                let timestamp = jiff::Timestamp::from_millisecond(instant.as_ms()).expect("it fits");
+                let wall = tz.to_datetime(timestamp);
+                let mut each = seen.map_or(wall, |seen| seen + jiff::SignedDuration::from_mins(1));
+                let mut fires = texts.map(|_| false);
+                while each <= wall {
+                    let zoned = each.to_zoned(TimeZone::UTC).expect("it fits");
+                    for (fires, cron) in fires.iter_mut().zip(&crons) {
+                        *fires |= cron.expression.is_time_matching(&zoned).expect("it can be told");
                     }
-                    last_wall = Some(wall);
-                    if fires {
-                        expected.push(instant);
-                    }
+                    seen = Some(each);
+                    each += jiff::SignedDuration::from_mins(1);
                 }
+                for (expected, _) in expected.iter_mut().zip(fires).filter(|(_, fires)| *fires) {
+                    expected.push(instant);
+                }
+            }
+            for ((text, cron), expected) in texts.iter().zip(&crons).zip(expected) {
                 let (mut last, mut found) = (begin, Vec::new());
                 while found.len() < expected.len() {
                     last = cron.next_after(last).expect("it goes on").at;
