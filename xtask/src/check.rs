@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::root::root;
 use crate::toolchain;
-use crate::{arrows, bare, behaviours, plant, tidy};
+use crate::{arrows, behaviours, no_std, plant, tidy};
 
 const FMT: &[&str] = &["fmt", "--all", "--check"];
 const CLIPPY: &[&str] = &["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"];
@@ -25,7 +25,7 @@ pub(crate) fn run() -> Result<()> {
     } else {
         eprintln!("check: NOT CHECKED: bans, licences and sources, for cargo-deny is not installed");
     }
-    bare::run()?;
+    no_std::run()?;
     cargo(CLIPPY)
 }
 

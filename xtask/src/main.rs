@@ -7,10 +7,10 @@
 )]
 
 mod arrows;
-mod bare;
 mod behaviours;
 mod check;
 mod finding;
+mod no_std;
 mod plant;
 mod planted;
 mod root;
@@ -25,9 +25,9 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask CHORE
 
-  check                fmt, clippy, arrows, tidy, plant, behaviours, bare, and cargo-deny if it is installed
+  check                fmt, clippy, arrows, tidy, plant, behaviours, no-std, and cargo-deny if it is installed
   arrows               who imports whom, held against the drawing in ARCHITECTURE.md
-  bare                 core builds without the standard library, with indexes of 32 bits
+  no-std               core builds without the standard library, with indexes of 32 bits
   behaviours           a test for each line of docs/reference/behaviours.md, and a line for each test that is named after one
   tidy [--never TEXT]  size of files, dead references, retired words, what has no place in the repository;
                        TEXT may stand nowhere in it, beside what is built in
@@ -58,7 +58,7 @@ fn main() -> ExitCode {
         ["check"] => check::run(),
         ["arrows"] => arrows::run(),
         ["behaviours"] => behaviours::run(),
-        ["bare"] => bare::run(),
+        ["no-std"] => no_std::run(),
         ["tidy", options @ ..] => tidy::run(options),
         ["site"] => site::run(),
         ["translations", options @ ..] => translations::run(options),

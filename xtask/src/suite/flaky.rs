@@ -57,20 +57,26 @@ impl Options {
 pub(crate) fn run(words: &[&str]) -> Result<()> {
     let options = Options::read(words)?;
     let commit = git(&["rev-parse", "--short=12", "HEAD"])?;
+    if !git(&["status", "--porcelain"])?.is_empty() {
+        bail!("the counts belong to a commit, so commit first: `git status` tells what has changed");
+    }
     let commits = commits(&commit, options.since.as_deref())?;
     let mut programs = all()?;
     programs.retain(|program| program.label().contains(&options.only));
+    let goals = programs.into_iter().map(Goal::new).collect::<Result<Vec<_>>>()?;
+    let programs: Vec<Goal> = goals.into_iter().filter(|goal| !goal.tests.is_empty()).collect();
     if programs.is_empty() {
         bail!("no test program has `{}` in its label", options.only);
     }
     let begun = Instant::now();
-    let load = Load::start()?;
+    let mut load = Load::start()?;
     let mut counts = Counts::read(&options.file)?;
     let mut failures = 0;
-    while let Some(program) = next(&programs, &counts.sums(&commits), &options) {
+    while let Some(Goal { program, .. }) = next(&programs, &counts.sums(&commits), &options) {
         if begun.elapsed() >= options.limit {
             break;
         }
+        load.goes_on()?;
         let rounds = std::thread::scope(|scope| -> Result<Vec<Ran>> {
             let copies: Vec<_> = (0..options.copies).map(|_| scope.spawn(|| one(program))).collect();
             copies.into_iter().map(|copy| copy.join().expect("a run does not panic")).collect()
@@ -102,39 +108,54 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
     Ok(())
 }
 
+/// A program and the tests that it has now.
+struct Goal {
+    program: Program,
+    tests: BTreeSet<String>,
+}
+
+impl Goal {
+    fn new(program: Program) -> Result<Self> {
+        Ok(Self { tests: program.tests()?, program })
+    }
+
+    /// The runs that its tests are to have.
+    fn wanted(&self, options: &Options) -> u64 {
+        if self.program.has_processes { options.runs * PROCESSES } else { options.runs }
+    }
+
+    /// The fewest runs of one of its tests.
+    fn fewest(&self, sums: &BTreeMap<(&str, &str), Count>) -> u64 {
+        let label = self.program.label();
+        let runs = |test: &String| sums.get(&(label.as_str(), test.as_str())).map_or(0, |count| count.runs);
+        self.tests.iter().map(runs).min().unwrap_or(0)
+    }
+}
+
+/// One run. A test whose program is missing fails: it would count as a run of a test that does nothing.
 fn one(program: &Program) -> Result<Ran> {
-    let how = How { before: &["nice", "-n", "10"], filters: &[], threads: 4, variables: &[] };
+    let variables = [("TICKWHEEL_REQUIRE_ALL".to_owned(), Some("1".to_owned()))];
+    let how = How { before: &["nice", "-n", "10"], filters: &[], threads: 4, variables: &variables };
     run_program(program, &how)
-}
-
-/// The runs that a program's tests are to have.
-fn wanted(program: &Program, options: &Options) -> u64 {
-    if program.has_needs { options.runs * PROCESSES } else { options.runs }
-}
-
-/// The fewest runs of a test of the program. A program without tests needs none.
-fn fewest(program: &Program, sums: &BTreeMap<(&str, &str), Count>) -> u64 {
-    let label = program.label();
-    sums.iter().filter(|((of, _), _)| **of == *label).map(|(_, count)| count.runs).min().unwrap_or(0)
 }
 
 /// The program that is the farthest from its runs; `None`: each has them.
 fn next<'a>(
-    programs: &'a [Program],
+    programs: &'a [Goal],
     sums: &BTreeMap<(&str, &str), Count>,
     options: &Options,
-) -> Option<&'a Program> {
-    let share = |program: &Program| fewest(program, sums) * 1_000 / wanted(program, options).max(1);
+) -> Option<&'a Goal> {
+    let share = |program: &Goal| program.fewest(sums) * 1_000 / program.wanted(options).max(1);
     programs.iter().filter(|program| share(program) < 1_000).min_by_key(|program| share(program))
 }
 
-fn report(programs: &[Program], sums: &BTreeMap<(&str, &str), Count>, options: &Options) {
+fn report(programs: &[Goal], sums: &BTreeMap<(&str, &str), Count>, options: &Options) {
     for program in programs {
         println!(
             "flaky: {}: {} of {} runs of each test",
-            program.label(),
-            fewest(program, sums),
-            wanted(program, options)
+            program.program.label(),
+            program.fewest(sums),
+            program.wanted(options)
         );
     }
     for ((program, test), count) in sums.iter().filter(|(_, count)| count.failures > 0) {
@@ -164,18 +185,32 @@ struct Load {
 impl Load {
     fn start() -> Result<Self> {
         let folder = target().join("flaky/load");
-        let script = "while :; do rm -rf \"$1\"; \"$0\" build --quiet --locked --package tickwheel-server --target-dir \"$1\"; done";
+        // It ends with this program, whatever ends it, and at a build that fails.
+        let script = "while kill -0 $PPID 2>/dev/null; do \
+            rm -rf \"$1\"; \"$0\" build --quiet --locked --package tickwheel-server --target-dir \"$1\" || exit 1; done";
         let mut command = Command::new("setsid");
         command.args(["sh", "-c", script, env!("CARGO")]).arg(&folder).current_dir(root());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         Ok(Self { shell: command.spawn().context("start a build beside the tests")?, folder })
     }
+
+    /// Without a load, the runs would say nothing.
+    fn goes_on(&mut self) -> Result<()> {
+        match self.shell.try_wait().context("look at the build beside the tests")? {
+            None => Ok(()),
+            Some(status) => {
+                bail!("the build beside the tests failed ({status}): cargo build --package tickwheel-server")
+            }
+        }
+    }
 }
 
 impl Drop for Load {
     fn drop(&mut self) {
-        // The shell leads a session of its own: cargo and the compilers end with it.
-        let _ended = Command::new("kill").args(["-9", "--", &format!("-{}", self.shell.id())]).status();
+        // The shell leads a session of its own: cargo and the compilers end with it. `kill` is a word of each shell.
+        let script = format!("kill -s KILL -- -{}", self.shell.id());
+        let _ended = Command::new("sh").args(["-c", &script]).status();
+        let _ended = self.shell.kill();
         let _ended = self.shell.wait();
         let _gone = fs::remove_dir_all(&self.folder);
     }
@@ -204,26 +239,32 @@ fn git(words: &[&str]) -> Result<String> {
 mod tests {
     use super::*;
 
-    fn program(package: &str, has_needs: bool) -> Program {
+    fn goal(package: &str, has_processes: bool, tests: &[&str]) -> Goal {
         let (package, name) = (package.to_owned(), "it".to_owned());
-        Program { package, name, has_needs, folder: PathBuf::new(), file: PathBuf::new() }
+        let program = Program { package, name, has_processes, folder: PathBuf::new(), file: PathBuf::new() };
+        Goal { program, tests: tests.iter().map(ToString::to_string).collect() }
     }
 
     #[test]
     fn the_program_with_the_smallest_share_of_its_runs_comes_next_until_each_has_them() {
-        let programs = [program("a", false), program("b", true)];
+        let programs = [goal("a", false, &["x", "y"]), goal("b", true, &["z"])];
         let options = Options::read(&["10"]).expect("a number");
         let count = |runs| Count { runs, failures: 0 };
         let mut sums = BTreeMap::from([
             (("a it", "x"), count(5)),
             (("a it", "y"), count(4)),
             (("b it", "z"), count(11)),
+            // A test that is gone, and a program that ended early.
+            (("a it", "former"), count(1)),
+            (("b it", "(the program)"), count(1)),
         ]);
-        let label = |sums: &BTreeMap<_, _>| next(&programs, sums, &options).map(Program::label);
+        let label = |sums: &BTreeMap<_, _>| next(&programs, sums, &options).map(|next| next.program.label());
         assert_eq!(label(&sums).as_deref(), Some("b it"), "11 of 30 are fewer than 4 of 10");
         sums.insert(("b it", "z"), count(13));
         assert_eq!(label(&sums).as_deref(), Some("a it"));
         sums.insert(("a it", "x"), count(10));
+        sums.remove(&("a it", "y"));
+        assert_eq!(label(&sums).as_deref(), Some("a it"), "a test without a count never ran");
         sums.insert(("a it", "y"), count(10));
         sums.insert(("b it", "z"), count(30));
         assert_eq!(label(&sums), None);

@@ -1,4 +1,4 @@
-//! The chores `tests`, `bare-tests` and `flaky`: the test programs that are built, run one by one.
+//! The chores `tests`, `slow-tests`, `bare-tests` and `flaky`: the test programs that are built, run one by one.
 //!
 //! - `program`: which there are.
 //! - `event`: a line of the test harness in JSON.

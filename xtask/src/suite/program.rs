@@ -1,17 +1,21 @@
 //! [`Program`]: a test program that cargo builds.
 
+use std::collections::BTreeSet;
 use std::io::BufReader;
-use std::path::PathBuf;
-use std::process::Stdio;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
-use cargo_metadata::{DependencyKind, Message, Package};
+use cargo_metadata::Message;
 
-use crate::root::{metadata, root};
+use crate::root::{Text, metadata, root, texts};
 use crate::toolchain::cargo;
 
-/// The package with the line of a test that needs a program.
-const TESTING: &str = "tickwheel-testing";
+/// The functions of `tickwheel_testing` by which a test says that a program is missing.
+const NEEDS: [&str; 4] = ["has(", "missing(", "missing_for(", "postgres("];
+
+/// What else stands where a test starts a process.
+const PROCESSES: [&str; 2] = ["Command::new(", "CARGO_BIN_EXE_"];
 
 /// A test program.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -19,8 +23,8 @@ pub(super) struct Program {
     pub(super) package: String,
     /// `lib`, or the name of the file below `tests`.
     pub(super) name: String,
-    /// Whether its package has tests that need programs of others. Such tests start processes.
-    pub(super) has_needs: bool,
+    /// Whether tests of it start processes.
+    pub(super) has_processes: bool,
     /// The folder of its package, where cargo starts it.
     pub(super) folder: PathBuf,
     pub(super) file: PathBuf,
@@ -30,6 +34,20 @@ impl Program {
     /// The package and the name.
     pub(super) fn label(&self) -> String {
         format!("{} {}", self.package, self.name)
+    }
+
+    /// The names of its tests, without those that only run when they are asked for.
+    pub(super) fn tests(&self) -> Result<BTreeSet<String>> {
+        let ignored = self.listed(&["--ignored"])?;
+        Ok(self.listed(&[])?.difference(&ignored).cloned().collect())
+    }
+
+    fn listed(&self, words: &[&str]) -> Result<BTreeSet<String>> {
+        let mut command = Command::new(&self.file);
+        command.args(["--list", "--format=terse"]).args(words).current_dir(&self.folder);
+        let output = command.output().with_context(|| format!("start {}", self.file.display()))?;
+        let text = String::from_utf8(output.stdout).context("read the names of tests")?;
+        Ok(text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
     }
 }
 
@@ -52,7 +70,7 @@ pub(super) fn all() -> Result<Vec<Program>> {
         programs.push(Program {
             package: package.name.to_string(),
             name: if is_test { artifact.target.name } else { artifact.target.kind[0].to_string() },
-            has_needs: has_needs(package),
+            has_processes: has_processes(folder.as_std_path(), is_test)?,
             folder: folder.into(),
             file: file.into(),
         });
@@ -64,7 +82,51 @@ pub(super) fn all() -> Result<Vec<Program>> {
     Ok(programs)
 }
 
-pub(super) fn has_needs(package: &Package) -> bool {
-    let is_for_tests = |kind| kind == DependencyKind::Development;
-    package.dependencies.iter().any(|line| line.name == TESTING && is_for_tests(line.kind))
+/// Whether tests of a package start processes: those below `tests` if `is_test`, or those beside the code.
+fn has_processes(package: &Path, is_test: bool) -> Result<bool> {
+    let folder = package.join(if is_test { "tests" } else { "src" });
+    let sources = texts(&folder)?;
+    Ok(sources.iter().any(|source| {
+        let tests = if is_test { &source.text } else { tests_of(source) };
+        names_a_need(tests) || PROCESSES.iter().any(|word| tests.contains(word))
+    }))
+}
+
+/// The tests in a file beside the code.
+fn tests_of(source: &Text) -> &str {
+    if format!("/{}", source.path).contains("/tests") {
+        return &source.text;
+    }
+    source.text.split_once("#[cfg(test)]").map_or("", |(_, tests)| tests)
+}
+
+/// Whether tests of the package in this folder need a program of others.
+#[cfg(test)]
+pub(super) fn has_needs(package: &Path) -> Result<bool> {
+    let folders = ["src", "tests"].map(|folder| package.join(folder));
+    for folder in folders.iter().filter(|folder| folder.is_dir()) {
+        if texts(folder)?.iter().any(|source| names_a_need(&source.text)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The modules of `tests/it` that have tests and ask for a program. A module without tests is a kit.
+#[cfg(test)]
+pub(super) fn modules_with_needs(folder: &Path) -> Result<Vec<String>> {
+    if !folder.is_dir() {
+        return Ok(Vec::new());
+    }
+    let sources = texts(folder)?;
+    let asks = |source: &&Text| names_a_need(&source.text) && source.text.contains("test]\n");
+    let module = |source: &Text| {
+        let path = source.path.trim_end_matches(".rs").trim_end_matches("/mod");
+        path.replace('/', "::")
+    };
+    Ok(sources.iter().filter(asks).map(module).collect())
+}
+
+fn names_a_need(text: &str) -> bool {
+    NEEDS.iter().any(|function| text.contains(&format!("tickwheel_testing::{function}")))
 }

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read as _, Seek as _};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
@@ -32,6 +34,7 @@ pub(super) struct Ran {
 }
 
 /// How a program is run.
+#[derive(Copy, Clone)]
 pub(super) struct How<'a> {
     /// Its command begins with these words, such as `nice`.
     pub(super) before: &'a [&'a str],
@@ -39,8 +42,12 @@ pub(super) struct How<'a> {
     pub(super) filters: &'a [String],
     pub(super) threads: usize,
     /// Variables that are set; `None`: removed.
-    pub(super) variables: &'a [(&'a str, Option<&'a str>)],
+    pub(super) variables: &'a [(String, Option<String>)],
 }
+
+/// A program that takes longer hangs. It is killed, and counts as failed.
+const TIME_MAX: Duration = Duration::from_secs(40 * 60);
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// Runs a program to its end.
 pub(super) fn run(program: &Program, how: &How<'_>) -> Result<Ran> {
@@ -61,7 +68,8 @@ pub(super) fn run(program: &Program, how: &How<'_>) -> Result<Ran> {
     let (mut stdout, mut stderr) = (scratch()?, scratch()?);
     let copy = |file: &File| file.try_clone().context("copy a file");
     command.stdin(Stdio::null()).stdout(copy(&stdout)?).stderr(copy(&stderr)?);
-    let status = command.status().with_context(|| format!("start {}", program.file.display()))?;
+    let mut process = command.spawn().with_context(|| format!("start {}", program.file.display()))?;
+    let status = end_of(&mut process).with_context(|| format!("wait for {}", program.file.display()))?;
     let mut talk = text(&mut stderr)?;
     let mut tests = BTreeMap::new();
     for line in text(&mut stdout)?.lines() {
@@ -91,6 +99,21 @@ pub(super) fn run(program: &Program, how: &How<'_>) -> Result<Ran> {
         }
     }
     Ok(Ran { tests, skips, bad_skips, talk })
+}
+
+/// The status of a process that ends, or is killed because it hangs.
+fn end_of(process: &mut Child) -> Result<ExitStatus> {
+    let begun = Instant::now();
+    loop {
+        if let Some(status) = process.try_wait()? {
+            return Ok(status);
+        }
+        if begun.elapsed() > TIME_MAX {
+            process.kill()?;
+            return Ok(process.wait()?);
+        }
+        thread::sleep(PAUSE);
+    }
 }
 
 /// A file without a name.

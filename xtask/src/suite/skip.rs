@@ -36,10 +36,11 @@ impl Skip {
     }
 
     fn of(line: &str) -> Result<Self> {
-        let (who, why) = line.split_once(": ").context("it names no test")?;
-        let (test, part) = match who.split_once(" (") {
-            Some((test, part)) => (test, Some(part.trim_end_matches(')').to_owned())),
-            None => (who, None),
+        let (test, rest) = test_and_rest(line).context("it names no test")?;
+        // A part may have a colon in it.
+        let (part, why) = match rest.strip_prefix(" (").and_then(|rest| rest.split_once("): ")) {
+            Some((part, why)) => (Some(part.to_owned()), why),
+            None => (None, rest.strip_prefix(": ").context("it names no test")?),
         };
         let why = if let Some(rest) = why.strip_prefix("no ") {
             let (program, _) = rest.split_once(": ").context("it says not how to get the program")?;
@@ -50,6 +51,12 @@ impl Skip {
         };
         Ok(Self { test: test.to_owned(), part, why })
     }
+}
+
+/// The name of the test at the begin of a line, and what follows it: a part in brackets, or the reason.
+pub(super) fn test_and_rest(line: &str) -> Option<(&str, &str)> {
+    let end = line.find(" (").into_iter().chain(line.find(": ")).min()?;
+    Some(line.split_at(end))
 }
 
 impl fmt::Display for Skip {
@@ -79,6 +86,10 @@ mod tests {
         assert_eq!(
             read("x SKIPPED: a::b (docs/a.md): no python3 -c 'import a': it cannot run").as_deref(),
             Some("a::b (docs/a.md): no python3 -c 'import a'")
+        );
+        assert_eq!(
+            read("SKIPPED: a::b (x: y): no go: apt-get install golang-go").as_deref(),
+            Some("a::b (x: y): no go")
         );
         assert_eq!(
             read("SKIPPED: a: not allowed: right to mount, for a full disk").as_deref(),

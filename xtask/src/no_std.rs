@@ -1,4 +1,4 @@
-//! The chore `bare`: core builds where there is no standard library, and an index has 32 bits.
+//! The chore `no-std`: core builds where there is no standard library, and an index has 32 bits.
 
 use anyhow::{Context, Result, bail};
 
@@ -9,12 +9,12 @@ use crate::toolchain::{cargo, has_target, not_checked};
 /// dependency; and its `usize` is a `u32`.
 const TARGET: &str = "thumbv7em-none-eabi";
 
-/// Builds core for the bare target. Where the toolchain does not have that target, it says that nothing was checked; with
+/// Builds core for that target. Where the toolchain does not have that target, it says that nothing was checked; with
 /// `TICKWHEEL_REQUIRE_ALL=1` that is a failure.
 pub(crate) fn run() -> Result<()> {
     if !has_target(TARGET)? {
         let what = format!("core without std, for `rustup target add {TARGET}` was not done");
-        return not_checked("bare", &what);
+        return not_checked("no-std", &what);
     }
     let words = ["build", "--quiet", "--locked", "--package", "tickwheel-core", "--target", TARGET];
     let status = cargo().args(words).current_dir(root()).status();
@@ -22,6 +22,6 @@ pub(crate) fn run() -> Result<()> {
     if !status.success() {
         bail!("core does not build for {TARGET}, which has no std and 32 bits: {status}");
     }
-    println!("bare: core builds for {TARGET}");
+    println!("no-std: core builds for {TARGET}");
     Ok(())
 }
