@@ -125,7 +125,7 @@ pub use lease::{LEASE_MS_MAX, LEASE_MS_MIN, LEASE_TASKS_MAX, LeaseBody, WAIT_MS_
 pub use leases::{HeldLease, LeasesPage, LeasesQuery, WORKER_BYTES_MAX};
 pub use levels::Levels;
 pub use payload::{CONTENT_TYPE_BYTES_MAX, CONTENT_TYPE_JSON, CONTENT_TYPE_OCTETS, PayloadBody};
-pub use problem::{PROBLEM_CONTENT_TYPE, Problem};
+pub use problem::{PROBLEM_CONTENT_TYPE, Problem, WITH_ALL_BROKERS};
 pub use problem_kind::{ProblemKind, ProblemPage};
 pub use put::{PatchBody, PutBody};
 pub use query::{

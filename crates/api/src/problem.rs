@@ -13,6 +13,10 @@ use std::fmt;
 /// The content type of an answer that carries a [`Problem`].
 pub const PROBLEM_CONTENT_TYPE: &str = "application/problem+json";
 
+/// How one gets a program with all kinds of targets and with the bridge, if this one lacks some.
+pub const WITH_ALL_BROKERS: &str =
+    "build it with `cargo build --release --features brokers`, or install a package";
+
 body! {
     /// An error answer by RFC 9457.
     ///
@@ -347,9 +351,7 @@ impl Problem {
     /// 501: the program was built without this kind of target.
     pub fn unsupported(kind: &str) -> Self {
         Self::new(ProblemKind::Unsupported, format!("this program was built without the feature `{kind}`"))
-            .with_hint(format!(
-                "build it with `cargo build --release --features {kind}`, or install a package, which has all kinds; or use another kind of target"
-            ))
+            .with_hint(format!("{WITH_ALL_BROKERS}; or use another kind of target"))
     }
 
     /// 412: the target was changed meanwhile. `current`: its version; `None`: the queue has no target.

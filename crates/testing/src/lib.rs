@@ -1,5 +1,5 @@
-//! What the tests of all packages share: how long they wait for an event, and the programs of others that they need, such as a broker, a
-//! database or an interpreter.
+//! What the tests of all packages share: how long they run, how long they wait for an event, ports, and the programs of others that they need,
+//! such as a broker, a database or an interpreter.
 //!
 //! A test whose program is missing does nothing, and says so in one line on the standard error that names the test and the program:
 //!
@@ -9,10 +9,16 @@
 //!
 //! With `TICKWHEEL_REQUIRE_ALL=1` it fails instead. `scripts/test bare` reads these lines, so all tests say it by this crate.
 
+mod long;
 mod need;
+mod port;
 mod postgres;
+mod process;
 mod wait;
 
+pub use long::is_long;
 pub use need::{find, forbidden, has, is_at, is_there, missing, missing_for, requires_all, unset};
+pub use port::free_port;
 pub use postgres::postgres;
-pub use wait::HANGS;
+pub use process::until_stopped;
+pub use wait::HANG_TIME;

@@ -4,4 +4,4 @@ use std::time::Duration;
 
 /// A test that waits longer for an event hangs. It is no measure of speed: a computer may be busy with other things, and a thread that stands
 /// back, as that of a backup does, may then get no time for minutes.
-pub const HANGS: Duration = Duration::from_secs(600);
+pub const HANG_TIME: Duration = Duration::from_secs(600);

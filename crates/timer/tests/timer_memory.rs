@@ -40,7 +40,7 @@ fn what_has_run_is_not_kept() {
     };
     run(20);
     let Some(before) = resident() else {
-        eprintln!("SKIPPED: this system does not tell how much memory is resident");
+        tickwheel_testing::forbidden("to read how much memory is resident");
         return;
     };
     run(1_000);
@@ -67,7 +67,7 @@ fn what_is_cancelled_does_not_stay_in_the_wheel() {
     };
     churn(100);
     let Some(before) = resident() else {
-        eprintln!("SKIPPED: this system does not tell how much memory is resident");
+        tickwheel_testing::forbidden("to read how much memory is resident");
         return;
     };
     churn(600);
@@ -80,7 +80,7 @@ fn what_is_cancelled_does_not_stay_in_the_wheel() {
 /// smallest entry would show as 60 MB.
 #[test]
 fn schedule_and_cancel_leave_nothing_behind() {
-    let pairs = if std::env::var_os("TICKWHEEL_LONG").is_some() { 10_000_000 } else { 1_000_000 };
+    let pairs = if tickwheel_testing::is_long() { 10_000_000 } else { 1_000_000 };
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let real = Timer::new().unwrap();
     let (clock, timer) = by_hand();
@@ -98,7 +98,7 @@ fn schedule_and_cancel_leave_nothing_behind() {
     };
     churn(100_000);
     let Some(before) = resident() else {
-        eprintln!("SKIPPED: this system does not tell how much memory is resident");
+        tickwheel_testing::forbidden("to read how much memory is resident");
         return;
     };
     churn(pairs);

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use crate::broker::{Broker, find, free_port};
+use crate::broker::{Broker, find};
 
 fn run(program: &str, address: Option<&str>) -> Output {
     let mut command = Command::new(program);
@@ -123,7 +123,7 @@ fn all_say_how_to_start_a_broker(address: &str) {
 
 #[test]
 fn an_example_whose_broker_is_not_there_says_how_to_start_one() {
-    all_say_how_to_start_a_broker(&format!("127.0.0.1:{}", free_port()));
+    all_say_how_to_start_a_broker(&format!("127.0.0.1:{}", tickwheel_testing::free_port()));
 }
 
 /// The port is open, and connections stay open. An example that waited for an answer would never end.

@@ -5,11 +5,12 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::Args;
+use tickwheel_api::WITH_ALL_BROKERS;
 
 /// Delay the messages of another broker (not in this build)
 ///
 /// This program was built without the bridge. The packages have it, and so has a program that was built from source by
-/// `cargo build --release --features bridge`.
+/// `cargo build --release --features brokers`.
 #[derive(Args, Debug)]
 #[command(disable_help_subcommand = true)]
 pub(crate) struct Bridge {
@@ -24,8 +25,6 @@ impl Bridge {
     /// # Errors
     /// Always.
     pub(crate) fn run(self) -> Result<ExitCode> {
-        bail!(
-            "this program was built without the bridge; build it by `cargo build --release --features bridge`, or install a package, which has it"
-        )
+        bail!("this program was built without the bridge; {WITH_ALL_BROKERS}")
     }
 }

@@ -63,6 +63,9 @@ impl Server {
     pub(crate) fn signal(&self, signal: Signal) {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).expect("a process id");
         kill_process(pid, signal).expect("send the signal");
+        if signal == Signal::STOP {
+            tickwheel_testing::until_stopped(self.child.id());
+        }
     }
 
     /// Sends a signal and waits for the end.

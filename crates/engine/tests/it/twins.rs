@@ -296,9 +296,8 @@ fn step(mut twins: Twins, draw: &mut Draw) -> Twins {
 }
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "a long run is asked for from outside: TWIN_SEEDS=4000")]
 fn a_tiny_budget_changes_no_answer() {
-    let seeds = std::env::var("TWIN_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(60);
+    let seeds = if tickwheel_testing::is_long() { 4_000 } else { 60 };
     for seed in 0..seeds {
         let mut draw = Draw(seed);
         draw.below(1);

@@ -182,6 +182,7 @@ fn backends_that_do_not_end_do_not_delay_the_next_owner() {
     assert!(backends.len() > 3, "{backends:?}");
     for backend in &backends {
         kill_process(*backend, Signal::STOP).expect("it runs");
+        tickwheel_testing::until_stopped(backend.as_raw_nonzero().get().unsigned_abs());
     }
     let took = second.until_more("answered", 10);
     report(&format!("takeover from a process with {} hanging backends: {took:?}", backends.len()));

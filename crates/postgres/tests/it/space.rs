@@ -12,7 +12,6 @@ struct Mount(PathBuf);
 impl Mount {
     /// Mounts a file system of this size (MiB); `None`: this process may not mount, and the running test is skipped. Panics if it
     /// may not and the long tests are asked for.
-    #[expect(clippy::disallowed_methods, reason = "a test reads its environment")]
     fn at(place: &Path, size: u32) -> Option<Self> {
         std::fs::create_dir_all(place).expect("a directory");
         let size = format!("size={size}m,mode=0777");
@@ -21,7 +20,7 @@ impl Mount {
             return Some(Self(place.to_owned()));
         }
         let text = "right to mount, so a full disk is not tested";
-        assert!(std::env::var_os("TICKWHEEL_LONG").is_none(), "no {text}");
+        assert!(!tickwheel_testing::is_long(), "no {text}");
         tickwheel_testing::forbidden(text);
         None
     }

@@ -471,7 +471,7 @@ async fn no_message_is_lost_or_early_while_broker_and_bridge_fail() {
     let mut seen = BTreeMap::<usize, usize>::new();
     let begun = Instant::now();
     while seen.len() < MESSAGES {
-        assert!(begun.elapsed() < tickwheel_testing::HANGS, "{} of {MESSAGES} arrived", seen.len());
+        assert!(begun.elapsed() < tickwheel_testing::HANG_TIME, "{} of {MESSAGES} arrived", seen.len());
         let message = channel.basic_get("storm.eu".into(), BasicGetOptions::default()).await;
         let Some(message) = message.expect("the broker answers") else {
             tokio::time::sleep(Duration::from_millis(5)).await;

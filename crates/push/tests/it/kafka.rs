@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::kit::{Broker, Pushed, Refusing, find, free_port};
+use crate::kit::{Broker, Pushed, Refusing, find};
 use krafka::admin::{CreateTopicsOptions, NewTopic};
 use krafka::consumer::AutoOffsetReset;
 use krafka::{ConsumerRecord, Kafka};
@@ -75,7 +75,7 @@ async fn records(broker: &Broker, topic: &str, partitions: i32, count: usize) ->
     let begun = Instant::now();
     while records.len() < count {
         records.extend(consumer.poll(Duration::from_millis(200)).await.expect("records"));
-        assert!(begun.elapsed() < tickwheel_testing::HANGS, "{} of {count} records", records.len());
+        assert!(begun.elapsed() < tickwheel_testing::HANG_TIME, "{} of {count} records", records.len());
     }
     records
 }
@@ -174,7 +174,7 @@ async fn a_broker_that_does_not_answer_uses_up_no_attempt() {
 
 #[tokio::test]
 async fn a_broker_that_is_not_there_is_named_by_the_link() {
-    let endpoint = format!("127.0.0.1:{}", free_port());
+    let endpoint = format!("127.0.0.1:{}", tickwheel_testing::free_port());
     let connection = KafkaConnection::new(vec![endpoint.parse().expect("an endpoint")]);
     let link = Arc::new(Link::new(connection));
     let pushed = Pushed::start(KafkaSink::new(Arc::clone(&link), plan("due", None, TIMEOUT)));

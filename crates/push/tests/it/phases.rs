@@ -32,7 +32,7 @@ async fn kill_at(
     let pushed = Pushed::start(sink);
     pushed.put("order:1");
     let mut stopped = None;
-    for _ in 0..6_000 {
+    for _ in 0..60_000 {
         stopped = phases.stopped();
         if stopped.is_some() || pushed.are_gone(1..2) {
             break;
@@ -167,11 +167,11 @@ async fn make_topic(broker: &Broker) {
     made["due"].as_ref().expect("a topic");
 }
 
-/// RabbitMQ takes seconds to start. So it is killed at each third phase only, unless `TICKWHEEL_ALL_PHASES` is set.
+/// RabbitMQ takes seconds to start. So it is killed at each third phase only, unless the run is long.
 #[tokio::test(flavor = "multi_thread")]
 async fn rabbitmq() {
     let Some(broker) = crate::rabbit::Broker::start() else { return };
-    let step = if std::env::var_os("TICKWHEEL_ALL_PHASES").is_some() { 1 } else { 3 };
+    let step = if tickwheel_testing::is_long() { 1 } else { 3 };
     {
         let client = broker.client().await;
         let channel = client.create_channel().await.expect("a channel");

@@ -1,10 +1,9 @@
 //! A RabbitMQ broker for tests, in a temporary folder and on a free port.
 
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -49,7 +48,7 @@ impl Broker {
             return None;
         }
         let folder = tempfile::tempdir().expect("a folder");
-        let [port, dist_port, epmd_port, free] = free_ports();
+        let [port, dist_port, epmd_port, free] = [(); 4].map(|()| tickwheel_testing::free_port());
         let management_port = plugins.contains(&"rabbitmq_management").then_some(free);
         let mut config = format!(
             "listeners.tcp.default = 127.0.0.1:{port}\nmax_message_size = {MESSAGE_BYTES_MAX}\nloopback_users = none\n"
@@ -109,7 +108,7 @@ impl Broker {
             // The machine of Erlang ends a little later than its wrapper. A second one of its name does not start before that.
             let killed = Instant::now();
             while TcpStream::connect(("127.0.0.1", self.port)).is_ok() {
-                assert!(killed.elapsed() < tickwheel_testing::HANGS, "port {} is still open", self.port);
+                assert!(killed.elapsed() < tickwheel_testing::HANG_TIME, "port {} is still open", self.port);
                 std::thread::sleep(Duration::from_millis(5));
             }
         }
@@ -200,25 +199,10 @@ impl Drop for Broker {
     }
 }
 
-/// Returns ports that are free. They are below those that a system gives to programs that ask for any port, because such a program might
-/// take one before the broker does.
-fn free_ports() -> [u16; 4] {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    [(); 4].map(|()| {
-        loop {
-            let nth = std::process::id().wrapping_mul(131).wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
-            let port = 20_000 + (nth % 12_000) as u16;
-            if TcpListener::bind(("127.0.0.1", port)).is_ok() {
-                return port;
-            }
-        }
-    })
-}
-
 fn until_open(port: u16) {
     let begun = Instant::now();
     while TcpStream::connect(("127.0.0.1", port)).is_err() {
-        assert!(begun.elapsed() < tickwheel_testing::HANGS, "no server at port {port}");
+        assert!(begun.elapsed() < tickwheel_testing::HANG_TIME, "no server at port {port}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }

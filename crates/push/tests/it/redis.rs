@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::kit::{Broker, Pushed, find, free_port};
+use crate::kit::{Broker, Pushed, find};
 use serde_json::Value;
 use tickwheel_push::TargetState;
 use tickwheel_push::broker::{Link, LinkState};
@@ -281,7 +281,7 @@ async fn a_connection_over_tls_trusts_the_roots_that_are_named() {
     let path = |name: &str| directory.path().join(name).to_str().expect("a path of text").to_owned();
     std::fs::write(path("cert"), key.cert.pem()).expect("a file");
     std::fs::write(path("key"), key.signing_key.serialize_pem()).expect("a file");
-    let tls_port = free_port();
+    let tls_port = tickwheel_testing::free_port();
     let port = tls_port.to_string();
     let options = [
         "--tls-port",

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tickwheel_engine::{
     Reply, Request, RequestId, RowAct, ShardId, ShardStore, TakeRow, Timestamp, Validity,
@@ -13,9 +13,6 @@ use tickwheel_queue::{
     QueueStore, Unavailable,
 };
 use tickwheel_store::{InboxRow, MemoryStore, RowEnd, Wake};
-
-/// Longer than anything here takes.
-const LONG: Duration = Duration::from_secs(600);
 
 /// The inbox, between the test and the store.
 #[derive(Clone, Default)]
@@ -50,7 +47,7 @@ impl Inbox {
             if ended.len() >= count {
                 return ended;
             }
-            assert!(begun.elapsed() < LONG, "{ended:?}");
+            assert!(begun.elapsed() < tickwheel_testing::HANG_TIME, "{ended:?}");
             std::thread::yield_now();
         }
     }
@@ -148,7 +145,7 @@ fn a_row_is_taken_and_a_bad_one_is_refused_counted_and_told() {
     ended.sort_by_key(|(row, _)| *row);
     assert_eq!(ended, [(1, RowEnd::Taken), (2, RowEnd::Refused { why: "it is bad".to_owned() })]);
     assert!(has(&queue, 1));
-    let notice = told.recv_timeout(LONG).expect("it is told");
+    let notice = told.recv_timeout(tickwheel_testing::HANG_TIME).expect("it is told");
     assert_eq!(notice, Notice::RowRefused { row: 2, why: "it is bad".into() });
     // The answer to the look at the task came at the end of a later turn.
     assert_eq!(queue.health().rows_refused, 1);
@@ -174,7 +171,7 @@ fn rows_wait_while_the_ownership_is_in_doubt() {
     // A call that comes before the doubt is noticed waits for its end.
     let begun = Instant::now();
     while queue.health().ready {
-        assert!(begun.elapsed() < LONG, "the doubt is noticed");
+        assert!(begun.elapsed() < tickwheel_testing::HANG_TIME, "the doubt is noticed");
     }
     inboxes[0].add(put_row(1));
     // The second call is received after a turn that had the row before it.
@@ -195,7 +192,7 @@ fn a_shard_that_was_lost_takes_rows_again_once_it_is_back() {
     inboxes[0].change(|inside| inside.validity = Some(Validity::Lost));
     let begun = Instant::now();
     while queue.health().ready {
-        assert!(begun.elapsed() < LONG, "the loss is noticed");
+        assert!(begun.elapsed() < tickwheel_testing::HANG_TIME, "the loss is noticed");
     }
     inboxes[0].add(put_row(1));
     assert_eq!(inboxes[0].change(|inside| inside.ended.len()), 0);

@@ -114,7 +114,7 @@ fn put(queue: &Queue, key: &str) -> Result<bool, PutError> {
 fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !is_so() {
-        assert!(begun.elapsed() < Duration::from_secs(600), "{what} did not come");
+        assert!(begun.elapsed() < tickwheel_testing::HANG_TIME, "{what} did not come");
         std::thread::yield_now();
     }
 }
@@ -207,7 +207,7 @@ fn a_wait_ends_when_the_shard_is_lost_and_a_close_does_not_hang() {
     });
     let (tell, told) = std::sync::mpsc::channel();
     std::thread::spawn(move || tell.send(waiting.wait()));
-    let ended = told.recv_timeout(Duration::from_secs(600)).expect("the wait ends");
+    let ended = told.recv_timeout(tickwheel_testing::HANG_TIME).expect("the wait ends");
     assert!(matches!(ended, Err(Unavailable::Indeterminate { .. } | Unavailable::Unowned)), "{ended:?}");
     queue.close();
 }

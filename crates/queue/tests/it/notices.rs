@@ -9,9 +9,6 @@ use tickwheel_queue::{
     Key, Notice, OpenError, Options, Put, PutError, Queue, QueueName, Seq, StoreError, Unavailable,
 };
 
-/// Longer than anything here takes.
-const LONG: Duration = Duration::from_secs(600);
-
 fn opened(options: Options, directory: &Path) -> (Queue, Receiver<Notice>) {
     let (tell, told) = channel();
     let queue = options.on_notice(move |notice| drop(tell.send(notice))).open(directory);
@@ -35,14 +32,15 @@ fn a_queue_whose_lock_is_taken_away_changes_nothing_any_more() {
     let removed = Instant::now();
     let second = Queue::open(directory.path());
     assert!(matches!(second, Err(OpenError::Store(StoreError::Locked { .. }))), "{:?}", second.err());
-    let Notice::ReadOnly { why } = told.recv_timeout(LONG).expect("it is told") else {
+    let Notice::ReadOnly { why } = told.recv_timeout(tickwheel_testing::HANG_TIME).expect("it is told")
+    else {
         panic!("another notice")
     };
     assert!(why.contains("lock: another file is in its place"), "{why}");
     let refused = put(&queue, "b");
     assert!(matches!(refused, Err(PutError::Unavailable(Unavailable::ReadOnly { .. }))), "{refused:?}");
     assert_eq!(queue.health().read_only.as_deref(), Some(&*why));
-    assert!(removed.elapsed() < LONG, "it does not wait for a put");
+    assert!(removed.elapsed() < tickwheel_testing::HANG_TIME, "it does not wait for a put");
     queue.close();
     let third = Queue::open(directory.path()).expect("it is free now");
     assert!(put(&third, "a").is_ok(), "and goes on with what there was");
@@ -53,7 +51,7 @@ fn a_slow_commit_is_told() {
     let directory = tempfile::tempdir().expect("a directory");
     let (queue, told) = opened(Queue::options().slow_commit(Duration::from_nanos(1)), directory.path());
     put(&queue, "a").expect("taken");
-    let slow = told.recv_timeout(LONG).expect("it is told");
+    let slow = told.recv_timeout(tickwheel_testing::HANG_TIME).expect("it is told");
     assert!(matches!(slow, Notice::CommitSlow { .. } | Notice::CommitWaits { .. }), "{slow:?}");
     let directory = tempfile::tempdir().expect("a directory");
     // No disk is so slow, so this does not depend on the machine.
@@ -90,7 +88,7 @@ fn a_checkpoint_that_is_late_is_told_and_its_end_too() {
     let name = QueueName::new("q").expect("a name");
     let large = Put::new(&name, Key::new("a").expect("a key")).payload(vec![1; 1 << 16]);
     queue.put(large.after(Duration::from_secs(3_600))).wait().expect("taken");
-    let late = told.recv_timeout(LONG).expect("it is told");
+    let late = told.recv_timeout(tickwheel_testing::HANG_TIME).expect("it is told");
     assert!(matches!(late, Notice::CheckpointLate { log_bytes } if log_bytes > 4 * 4_096), "{late:?}");
-    assert_eq!(told.recv_timeout(LONG), Ok(Notice::CheckpointDone));
+    assert_eq!(told.recv_timeout(tickwheel_testing::HANG_TIME), Ok(Notice::CheckpointDone));
 }

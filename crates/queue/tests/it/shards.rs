@@ -12,9 +12,6 @@ use tickwheel_queue::{
 };
 use tickwheel_queue::{Cadence, Existing, ImportError};
 
-/// No test waits this long; a wait that never ends fails.
-const LONG: Duration = Duration::from_secs(60);
-
 fn queue(shards: u32) -> Queue {
     let start = Timestamp::from_ms(1_893_456_000_000).expect("after 1970");
     Queue::options().shards(shards).virtual_clock_at(start).open_memory().expect("open")
@@ -71,7 +68,7 @@ fn a_lease_over_several_shards_takes_the_first_tasks_and_gives_the_rest_back() {
     let lease = Lease::of(names()).max(3);
     let first = queue.lease(lease.clone(), Duration::ZERO).wait().expect("leased");
     assert_eq!(keys(&first), ["q15/k", "q14/k", "q13/k"]);
-    let second = queue.lease(lease.clone().max(16), LONG).wait().expect("leased");
+    let second = queue.lease(lease.clone().max(16), tickwheel_testing::HANG_TIME).wait().expect("leased");
     let expected: Vec<String> = (0..13).rev().map(|n| format!("q{n}/k")).collect();
     assert_eq!(keys(&second), expected);
     assert!(second.iter().all(|leased| leased.attempt == 1), "what was given back is no attempt");
@@ -83,7 +80,7 @@ fn a_wait_over_several_shards_ends_with_the_first_task() {
     let queue = queue(4);
     let (a, b) = two_queues(&queue);
     for of in [&a, &b] {
-        let waiting = queue.lease(Lease::of([a.clone(), b.clone()]), LONG);
+        let waiting = queue.lease(Lease::of([a.clone(), b.clone()]), tickwheel_testing::HANG_TIME);
         let waiter = std::thread::spawn(move || waiting.wait());
         while queue.queue(of).wait().expect("a view").waiting == 0 {
             std::thread::yield_now();
@@ -255,7 +252,14 @@ fn lists_and_sums_are_those_of_all_shards() {
     assert_eq!(tasks(&four), tasks(&one));
     // Leases, page by page.
     for queue in [&one, &four] {
-        assert_eq!(queue.lease(Lease::of(names()).max(64), LONG).wait().expect("leased").len(), 16);
+        assert_eq!(
+            queue
+                .lease(Lease::of(names()).max(64), tickwheel_testing::HANG_TIME)
+                .wait()
+                .expect("leased")
+                .len(),
+            16
+        );
     }
     let leases = |queue: &Queue| {
         let mut found = Vec::new();
@@ -367,7 +371,10 @@ fn shards_on_several_threads_serve_many_callers() {
             let queue = queue.clone();
             scope.spawn(move || {
                 loop {
-                    let leased = queue.lease(Lease::of(names()).max(32), LONG).wait().expect("leased");
+                    let leased = queue
+                        .lease(Lease::of(names()).max(32), tickwheel_testing::HANG_TIME)
+                        .wait()
+                        .expect("leased");
                     assert!(!leased.is_empty(), "a wait of a minute ended");
                     let mut by_queue: BTreeMap<QueueName, Vec<_>> = BTreeMap::new();
                     let ends = leased.iter().filter(|leased| leased.key.as_str().starts_with("end"));

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tickwheel_api::{
     AuthBody, BadRequest, BreakerBody, ContentForm, HttpMethod, Problem, TargetBody, TargetKind, TargetOrder,
-    TargetTlsBody, TlsVersion,
+    TargetTlsBody, TlsVersion, WITH_ALL_BROKERS,
 };
 use tickwheel_push::dispatch::{BreakerPlan, Order, Plan};
 use tickwheel_push::webhook::{
@@ -55,10 +55,7 @@ impl NotMade {
             Self::Bad(bad) => format!("the settings cannot be used: {bad}"),
             Self::Secret(why) => format!("a secret cannot be read: {why}"),
             Self::Unsupported(kind) => {
-                format!(
-                    "this program was built without the feature `{}`; build it with `cargo build --release --features {0}`, or install a package",
-                    kind.name()
-                )
+                format!("this program was built without the feature `{}`; {WITH_ALL_BROKERS}", kind.name())
             }
         }
     }

@@ -13,7 +13,6 @@ use serde_json::json;
 use tickwheel_queue::{QueueName, Router};
 use tickwheel_server::{Beanstalk, Config, Limits, ListenAt, StartError, Store, TlsFiles};
 
-use crate::raw::PATIENCE;
 use crate::served::{Served, on_any_port, shards, until, virtual_memory};
 
 /// The configuration of a door at any port.
@@ -28,7 +27,7 @@ fn with(door: Beanstalk) -> Config {
 fn connect(served: &Served) -> TcpStream {
     let Some(ListenAt::Tcp(address)) = served.beanstalk else { panic!("no door: {:?}", served.beanstalk) };
     let socket = TcpStream::connect(address).expect("connected");
-    socket.set_read_timeout(Some(PATIENCE)).expect("set");
+    socket.set_read_timeout(Some(tickwheel_testing::HANG_TIME)).expect("set");
     socket
 }
 

@@ -9,7 +9,6 @@ use tickwheel_server::{Config, Store};
 
 use crate::databases;
 use crate::databases::is_left_out;
-use crate::raw::PATIENCE;
 use crate::served::{Served, on_any_port};
 
 const CANCEL: &str = "/v1/queues/q/cancel";
@@ -79,7 +78,7 @@ pub(crate) fn over(served: &Served, job: &Value) -> Value {
         if now["state"] != "running" {
             return now;
         }
-        assert!(begun.elapsed() < PATIENCE, "it is still {now}");
+        assert!(begun.elapsed() < tickwheel_testing::HANG_TIME, "it is still {now}");
         std::thread::yield_now();
     }
 }
@@ -315,6 +314,6 @@ fn progress_counts_only_tasks_of_the_queue() {
         if now["state"] != "running" {
             return;
         }
-        assert!(begun.elapsed() < PATIENCE, "it is still {now}");
+        assert!(begun.elapsed() < tickwheel_testing::HANG_TIME, "it is still {now}");
     }
 }

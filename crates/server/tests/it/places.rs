@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 
 use tickwheel_server::{Config, Limits, Tokens};
 
-use crate::raw::{Connection, PATIENCE};
+use crate::raw::Connection;
 use crate::served::{Served, until, virtual_memory};
 
 const LEASE: &str = "/v1/queues/q/lease";
@@ -182,7 +182,7 @@ fn idle_connections_make_way_for_clients_of_beanstalkd() {
     let held = [idle(&served), idle(&served)];
     let Some(tickwheel_server::ListenAt::Tcp(at)) = served.beanstalk else { panic!("no door") };
     let client = TcpStream::connect(at).expect("connected");
-    client.set_read_timeout(Some(PATIENCE)).expect("set");
+    client.set_read_timeout(Some(tickwheel_testing::HANG_TIME)).expect("set");
     (&client).write_all(b"list-tube-used\r\n").expect("said");
     let mut line = String::new();
     BufReader::new(&client).read_line(&mut line).expect("an answer");

@@ -2,14 +2,10 @@
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
-use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::described;
-
-/// The longest wait of a test for one answer.
-pub(crate) const PATIENCE: Duration = tickwheel_testing::HANGS;
 
 pub(crate) struct Connection {
     stream: BufReader<TcpStream>,
@@ -28,8 +24,8 @@ pub(crate) struct Reply {
 impl Connection {
     pub(crate) fn to(addr: SocketAddr) -> Self {
         let stream = TcpStream::connect(addr).expect("connected");
-        stream.set_read_timeout(Some(PATIENCE)).expect("set");
-        stream.set_write_timeout(Some(PATIENCE)).expect("set");
+        stream.set_read_timeout(Some(tickwheel_testing::HANG_TIME)).expect("set");
+        stream.set_write_timeout(Some(tickwheel_testing::HANG_TIME)).expect("set");
         Self { stream: BufReader::new(stream), addr, asked: None }
     }
 

@@ -10,7 +10,7 @@ use tickwheel_server::{Config, Drain, ListenAt, Server, StartError, Store};
 use tokio::sync::oneshot;
 
 use crate::databases;
-use crate::raw::{Connection, PATIENCE, Reply};
+use crate::raw::{Connection, Reply};
 
 /// A running server. Dropping it stops the server.
 pub(crate) struct Served {
@@ -162,7 +162,7 @@ impl Served {
 pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !is_so() {
-        assert!(begun.elapsed() < PATIENCE, "it never came true that {what}");
+        assert!(begun.elapsed() < tickwheel_testing::HANG_TIME, "it never came true that {what}");
         // A spinning thread would take a processor from the server that it waits for.
         std::thread::sleep(std::time::Duration::from_millis(1));
     }

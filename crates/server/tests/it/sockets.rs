@@ -6,7 +6,6 @@ use std::path::Path;
 
 use tickwheel_server::{Config, ListenAt, StartError, TlsFiles};
 
-use crate::raw::PATIENCE;
 use crate::served::{Served, virtual_memory};
 
 fn at(path: &Path) -> Config {
@@ -16,7 +15,7 @@ fn at(path: &Path) -> Config {
 /// Sends one request on a new connection, and returns the whole answer.
 fn ask(path: &Path, request: &str, host: &str) -> String {
     let mut socket = UnixStream::connect(path).expect("connected");
-    socket.set_read_timeout(Some(PATIENCE)).expect("set");
+    socket.set_read_timeout(Some(tickwheel_testing::HANG_TIME)).expect("set");
     let head =
         format!("{request} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
     socket.write_all(head.as_bytes()).expect("sent");

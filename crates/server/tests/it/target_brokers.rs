@@ -1,7 +1,7 @@
 //! Targets at a broker, here a real Redis: the way from the configuration to the confirmation.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::json;
@@ -23,7 +23,7 @@ impl Redis {
         if !tickwheel_testing::has("redis-server", "apt-get install redis-server") {
             return None;
         }
-        let port = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port();
+        let port = tickwheel_testing::free_port();
         let folder = tempfile::tempdir().expect("a folder");
         let child = spawn(port, folder.path());
         Some(Self { port, child, folder })

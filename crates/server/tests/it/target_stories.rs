@@ -60,7 +60,7 @@ fn given_back(served: &Served) -> u64 {
 
 #[test]
 fn a_target_that_cannot_be_reached_is_named_with_its_next_try() {
-    let nowhere = TcpListener::bind("127.0.0.1:0").and_then(|closed| closed.local_addr()).expect("a port");
+    let nowhere = SocketAddr::from(([127, 0, 0, 1], tickwheel_testing::free_port()));
     let served = served(nowhere);
     let breaker = json!({ "breaker": { "failures": 1, "open": "1h" } });
     served.expect(201, "PUT", TARGET, &webhook(nowhere, breaker));
@@ -377,7 +377,7 @@ fn a_target_that_asks_for_silence_is_said_to_have_asked() {
 
 #[test]
 fn a_worker_with_the_name_of_the_server_is_a_worker() {
-    let nowhere = TcpListener::bind("127.0.0.1:0").and_then(|closed| closed.local_addr()).expect("a port");
+    let nowhere = SocketAddr::from(([127, 0, 0, 1], tickwheel_testing::free_port()));
     let served = served(nowhere);
     served.expect(201, "PUT", TARGET, &webhook(nowhere, json!({ "enabled": false })));
     put(&served, "order:1");

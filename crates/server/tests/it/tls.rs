@@ -11,7 +11,6 @@ use rustls::{
 };
 use tickwheel_server::{Config, StartError, TlsFiles, Tokens};
 
-use crate::raw::PATIENCE;
 use crate::served::{Served, virtual_memory};
 
 /// A certificate for localhost that is its own root.
@@ -39,7 +38,7 @@ fn ask(
         .with_no_client_auth();
     let name = ServerName::try_from("localhost").expect("a name");
     let socket = TcpStream::connect(addr).expect("connected");
-    socket.set_read_timeout(Some(PATIENCE)).expect("set");
+    socket.set_read_timeout(Some(tickwheel_testing::HANG_TIME)).expect("set");
     let mut stream =
         StreamOwned::new(ClientConnection::new(Arc::new(config), name).expect("a client"), socket);
     stream

@@ -63,7 +63,7 @@ fn requests_have_spans_and_a_delivery_links_to_its_put() {
     let (sender, spans) = mpsc::channel();
     let sink = SpanSink::new(move |span| sender.send(span).expect("the test waits for it"));
     let served = Served::start(Config { spans: Some(sink), ..virtual_memory() }).expect("started");
-    let next = || -> Span { spans.recv_timeout(crate::raw::PATIENCE).expect("a span") };
+    let next = || -> Span { spans.recv_timeout(tickwheel_testing::HANG_TIME).expect("a span") };
     let numbers = |trace: &Option<tickwheel_api::TraceContext>| trace.as_ref().map(|trace| trace.to_text());
 
     served.call_with("PUT", TASK, &[("traceparent", PARENT)], r#"{"delay":"1s"}"#);

@@ -8,6 +8,12 @@ use tickwheel_sim::database::Wrong;
 /// Runs the seed in the environment alone, and prints its events.
 const SEED: &str = "TICKWHEEL_SIM_SEED";
 
+/// Seeds that failed once.
+const FAILED_ONCE: [u64; 1] = [
+    // A lease was written down with the instant that its worker was told, so a clock that was set back held its task.
+    1_795_899_528_803_375,
+];
+
 fn passes(seed: u64) -> Outcome {
     let first = cluster::run(seed, Wrong::Nothing, false);
     assert!(
@@ -21,9 +27,15 @@ fn passes(seed: u64) -> Outcome {
 }
 
 #[test]
+fn seeds_that_once_failed_pass() {
+    for seed in FAILED_ONCE {
+        passes(seed);
+    }
+}
+
+#[test]
 fn the_first_seeds_pass() {
-    let seeds = std::env::var("TICKWHEEL_SIM_SEEDS").map_or(60, |number| number.parse().expect("a number"));
-    let outcomes: Vec<Outcome> = (0..seeds).map(passes).collect();
+    let outcomes: Vec<Outcome> = (0..60).map(passes).collect();
     let mut situations: BTreeMap<&str, u64> = BTreeMap::new();
     for (name, count) in outcomes.iter().flat_map(Outcome::situations) {
         *situations.entry(name).or_default() += count;

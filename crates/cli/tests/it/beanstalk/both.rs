@@ -9,7 +9,7 @@ use tickwheel_api::{
 use tickwheel_client::ClientError;
 use tickwheel_client::blocking::Client;
 
-use crate::beanstalk::conversation::{PATIENCE, lead};
+use crate::beanstalk::conversation::lead;
 use crate::beanstalk::door::Door;
 
 /// Polls until the condition is true.
@@ -17,7 +17,7 @@ use crate::beanstalk::door::Door;
 fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !is_so() {
-        assert!(begun.elapsed() < PATIENCE, "it never came true that {what}");
+        assert!(begun.elapsed() < tickwheel_testing::HANG_TIME, "it never came true that {what}");
         std::thread::yield_now();
     }
 }

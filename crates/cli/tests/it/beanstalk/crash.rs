@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::thread;
 use std::time::Instant;
 
-use crate::beanstalk::conversation::{Client, PATIENCE};
+use crate::beanstalk::conversation::Client;
 use crate::beanstalk::door::Door;
 
 const LIVES: u64 = 6;
@@ -71,7 +71,7 @@ fn no_answered_put_is_lost_and_no_deleted_job_comes_back() {
         let mut watch = Client::open(&address);
         let begun = Instant::now();
         while watch.ask("peek-buried").expect("it runs") == "NOT_FOUND" {
-            assert!(begun.elapsed() < PATIENCE, "nothing is buried");
+            assert!(begun.elapsed() < tickwheel_testing::HANG_TIME, "nothing is buried");
         }
         for _ in 0..200 {
             watch.ask("peek-ready").expect("it runs");

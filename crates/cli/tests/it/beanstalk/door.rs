@@ -1,7 +1,7 @@
 //! Servers for the tests: this one, and beanstalkd.
 
 use std::io::{BufRead, BufReader};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
@@ -51,18 +51,17 @@ impl Door {
         if !tickwheel_testing::has("beanstalkd", "apt-get install beanstalkd") {
             return None;
         }
-        // The port is free. No other program is expected to take it in the meantime.
-        let free = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("a port");
+        let port = tickwheel_testing::free_port();
         let child = Command::new("beanstalkd")
-            .args(["-l", "127.0.0.1", "-p", &free.port().to_string()])
+            .args(["-l", "127.0.0.1", "-p", &port.to_string()])
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
             .expect("start beanstalkd");
-        let door = Self { child, address: free.to_string(), http: String::new() };
+        let door = Self { child, address: format!("127.0.0.1:{port}"), http: String::new() };
         let begun = Instant::now();
         while TcpStream::connect(&door.address).is_err() {
-            assert!(begun.elapsed() < tickwheel_testing::HANGS, "beanstalkd does not start");
+            assert!(begun.elapsed() < tickwheel_testing::HANG_TIME, "beanstalkd does not start");
             std::thread::yield_now();
         }
         Some(door)

@@ -1,6 +1,5 @@
 //! `--migrate`: the bindings of the old exchange, at a broker with the management API.
 
-use std::net::TcpListener;
 use std::process::Output;
 
 use lapin::options::{
@@ -215,8 +214,7 @@ fn refusals(broker: &Broker) {
 
 #[test]
 fn a_broker_without_the_management_api_is_named() {
-    let free = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address");
-    let url = format!("http://{free}");
+    let url = format!("http://127.0.0.1:{}", tickwheel_testing::free_port());
     let command =
         ["bridge", "rabbitmq", "--url", "amqp://guest@a.example", "--exchange", "orders", "--migrate"];
     let output = tickwheel(&command).args(["--management-url", &url]).output().expect("the program runs");

@@ -6,15 +6,11 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
 pub(crate) use crate::program::tickwheel;
 use crate::rabbit::Broker;
-
-/// The longest time for the start or the end of a process. A broker may start meanwhile.
-const LONG: Duration = tickwheel_testing::HANGS;
 
 /// Runs a bridge that ends by itself.
 pub(crate) fn failed_bridge(broker: &Broker, options: &[&str]) -> Output {
@@ -65,7 +61,7 @@ impl Program {
             }
         });
         let mut program = Self { child, lines, said, ready: String::new() };
-        let first = program.lines.recv_timeout(LONG);
+        let first = program.lines.recv_timeout(tickwheel_testing::HANG_TIME);
         let first = first.unwrap_or_else(|_| panic!("it does not start: {:?}", program.said()));
         program.ready =
             first.strip_prefix(word).unwrap_or_else(|| panic!("the first line was {first:?}")).to_owned();
@@ -88,7 +84,7 @@ impl Program {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).expect("a process id");
         kill_process(pid, Signal::TERM).expect("a signal");
         let mut last = String::new();
-        while let Ok(line) = self.lines.recv_timeout(LONG) {
+        while let Ok(line) = self.lines.recv_timeout(tickwheel_testing::HANG_TIME) {
             last = line;
         }
         let status = self.child.wait().expect("it ends");

@@ -16,7 +16,7 @@ use crate::rabbit::Broker;
 const TOO_FAR_MS: i64 = 200 * 365 * 86_400_000;
 
 async fn get(channel: &Channel, queue: &str) -> lapin::message::Delivery {
-    for _ in 0..6_000 {
+    for _ in 0..60_000 {
         let message = channel.basic_get(queue.into(), BasicGetOptions { no_ack: true }).await;
         if let Some(message) = message.expect("the broker answers") {
             return message.delivery;

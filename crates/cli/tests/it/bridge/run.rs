@@ -1,6 +1,5 @@
 //! Runs with kills: nothing is lost, nothing is early, and each duplicate has its reason. `scripts/bridge` makes the long ones.
 
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -43,8 +42,8 @@ impl World {
     fn start(broker: &Arc<Broker>, exchange: &str, has_server: bool) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let server = has_server.then(|| {
-            let free = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address");
-            (server_at(broker, folder.path(), &free.to_string()), free.to_string())
+            let at = format!("127.0.0.1:{}", tickwheel_testing::free_port());
+            (server_at(broker, folder.path(), &at), at)
         });
         let bridge =
             start_bridge(broker, folder.path(), exchange, server.as_ref().map(|(_, at)| at.as_str()));
@@ -193,21 +192,21 @@ async fn long_run(has_server: bool) {
 async fn a_bridge_with_a_directory_loses_nothing_when_it_is_killed() {
     let Some(broker) = Broker::shared() else { return };
     let kills = [(20, Victim::Bridge), (60, Victim::Bridge)];
-    play(&broker, short("kills.data"), false, &kills, tickwheel_testing::HANGS).await;
+    play(&broker, short("kills.data"), false, &kills, tickwheel_testing::HANG_TIME).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_bridge_with_a_server_loses_nothing_when_both_are_killed() {
     let Some(broker) = Broker::shared() else { return };
     let kills = [(15, Victim::Bridge), (35, Victim::Server), (55, Victim::Bridge), (75, Victim::Server)];
-    play(&broker, short("kills.server"), true, &kills, tickwheel_testing::HANGS).await;
+    play(&broker, short("kills.server"), true, &kills, tickwheel_testing::HANG_TIME).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_kills_no_message_comes_twice() {
     let Some(broker) = Broker::shared() else { return };
     for (exchange, has_server) in [("quiet.data", false), ("quiet.server", true)] {
-        play(&broker, short(exchange), has_server, &[], tickwheel_testing::HANGS).await;
+        play(&broker, short(exchange), has_server, &[], tickwheel_testing::HANG_TIME).await;
     }
 }
 

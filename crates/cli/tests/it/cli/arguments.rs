@@ -88,14 +88,12 @@ fn bad_payloads_and_servers_are_errors_with_a_place() {
 
 #[test]
 fn a_refused_connection_names_the_address_and_a_way_out() {
-    // This port was free a moment ago, so no server listens on it.
-    let free =
-        std::net::TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port");
+    let free = format!("127.0.0.1:{}", tickwheel_testing::free_port());
     let url = format!("http://{free}");
     for words in [&["get", "q", "k"][..], &["put", "q", "k"], &["lease", "q"], &["queues"]] {
         let ran = run(&[words, &["--server", &url]].concat());
         assert_eq!((ran.code, ran.out.as_str()), (1, ""));
-        assert!(ran.err.contains(&free.to_string()), "{}", ran.err);
+        assert!(ran.err.contains(&free), "{}", ran.err);
         assert!(ran.err.contains("tickwheel serve"), "{}", ran.err);
         assert_eq!(ran.err.matches("refused").count(), 1, "said once: {}", ran.err);
     }

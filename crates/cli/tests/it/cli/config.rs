@@ -97,9 +97,7 @@ fn top_tells_what_happened_in_between() {
 
 #[test]
 fn a_call_is_sent_again_until_the_server_is_there() {
-    let server = Server::start(&["--memory", "--listen", "127.0.0.1:0"]);
-    let address = server.address().to_owned();
-    assert!(server.stop(Signal::TERM).success());
+    let address = format!("127.0.0.1:{}", tickwheel_testing::free_port());
     let url = format!("http://{address}");
     let once = run(&["queues", "--server", &url]);
     assert!(once.code == 1 && once.err.contains("no server answers"), "{}", once.err);

@@ -108,7 +108,7 @@ fn a_token_of_the_file_keeps_its_rights_if_it_is_in_the_environment_too() {
     std::fs::write(&file, "another-token-of-the-file-0123456789\n").expect("written");
     let gone =
         || ran(&["put", "shop/close", "order:2", "--retries", "0", "--server", server.url()], &[token]);
-    let deadline = Instant::now() + tickwheel_testing::HANGS;
+    let deadline = Instant::now() + tickwheel_testing::HANG_TIME;
     while gone().0 == Some(0) {
         assert!(Instant::now() < deadline, "the file is read again");
         std::thread::sleep(Duration::from_millis(50));

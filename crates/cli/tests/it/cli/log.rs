@@ -71,7 +71,7 @@ impl Logged {
 
     /// Waits until a line has all of these parts.
     fn wait_for(&self, parts: &[&str]) -> String {
-        let ends = Instant::now() + tickwheel_testing::HANGS;
+        let ends = Instant::now() + tickwheel_testing::HANG_TIME;
         loop {
             let text = self.text();
             if let Some(line) = text.lines().find(|line| parts.iter().all(|part| line.contains(part))) {
@@ -489,7 +489,7 @@ fn the_credentials_of_a_collector_are_in_no_line() {
     ];
     let server = Logged::start(&["--otlp-endpoint", &endpoint, "--log", "trace"], &variables);
     assert_eq!(server.call("PUT", "/v1/queues/q/tasks/marker-key", None, ""), 201);
-    let request = requests.recv_timeout(tickwheel_testing::HANGS).expect("spans are sent");
+    let request = requests.recv_timeout(tickwheel_testing::HANG_TIME).expect("spans are sent");
     assert!(request.contains("marker-credentials"), "{request}");
     let text = server.stop();
     assert!(text.contains("TRACE") || text.contains("DEBUG"), "{text}");
@@ -555,7 +555,7 @@ fn a_reader_of_the_log_that_stands_still_does_not_stop_the_server() {
     BufReader::new(child.stdout.take().expect("piped")).read_line(&mut line).expect("its first line");
     let address = line.trim_end().strip_prefix("listening http://").expect("an address");
     let mut socket = TcpStream::connect(address).expect("connected");
-    socket.set_read_timeout(Some(tickwheel_testing::HANGS)).expect("set");
+    socket.set_read_timeout(Some(tickwheel_testing::HANG_TIME)).expect("set");
     let mut answers = BufReader::new(socket.try_clone().expect("a second one"));
     let mut call = |method: &str, target: &str| {
         // The request is sent in one piece. A second piece would wait until the first is confirmed.

@@ -70,7 +70,7 @@ fn a_service_manager_hears_that_the_server_is_ready_and_that_it_stops() {
     let folder = tempfile::tempdir().expect("a temporary directory");
     let path = folder.path().join("notify");
     let manager = UnixDatagram::bind(&path).expect("bound");
-    manager.set_read_timeout(Some(tickwheel_testing::HANGS)).expect("a time limit");
+    manager.set_read_timeout(Some(tickwheel_testing::HANG_TIME)).expect("a time limit");
     let hear = || {
         let mut bytes = [0; 64];
         let length = manager.recv(&mut bytes).expect("a datagram");

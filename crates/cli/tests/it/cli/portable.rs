@@ -1,9 +1,12 @@
 //! `tickwheel export` and `tickwheel import`, over HTTP and without a server.
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write as _;
 use std::path::Path;
-use std::process::Output;
+use std::process::{Command, Output};
+use std::sync::mpsc;
+use std::thread;
 use std::time::Instant;
 
 use serde_json::Value;
@@ -306,16 +309,31 @@ fn an_import_whose_server_was_killed_is_run_again_with_skip() {
 
     let server = serve(Path::new(&target));
     let client = Client::new(&server.url).expect("a URL");
-    let words = ["import", &all, "--server", &server.url];
+    // The last lines come when the server is gone, so that the import cannot end before.
+    let pipe = folder.text("lines");
+    assert!(Command::new("mkfifo").arg(&pipe).status().expect("started").success());
+    let words = ["import", &pipe, "--server", &server.url];
     let importing = tickwheel(&words).stderr(std::process::Stdio::piped()).spawn().expect("started");
+    let (gone, is_gone) = mpsc::channel::<()>();
+    let lines = fs::read(&all).expect("a file");
+    let writing = thread::spawn(move || {
+        let (most, last) = lines.split_at(lines.len() - 100_000);
+        let mut pipe = File::create(pipe)?;
+        pipe.write_all(most)?;
+        let _told = is_gone.recv();
+        pipe.write_all(last)
+    });
     let begun = Instant::now();
     let mut live = 0;
-    while live < 1_000 && begun.elapsed() < tickwheel_testing::HANGS {
+    while live < 1_000 && begun.elapsed() < tickwheel_testing::HANG_TIME {
         live = client.queue("close").map_or(0, |queue| queue.counts.scheduled);
     }
     server.kill();
+    drop(gone);
     let output = importing.wait_with_output().expect("it ends");
-    assert_eq!(output.status.code(), Some(1), "it was faster than the kill");
+    // The import has left the pipe before it was empty.
+    let _broken = writing.join().expect("no panic");
+    assert_eq!(output.status.code(), Some(1), "{}", told(&output));
     assert!(told(&output).contains("may be in or not; go on with"), "{}", told(&output));
     assert!(told(&output).contains("--existing skip"), "{}", told(&output));
 

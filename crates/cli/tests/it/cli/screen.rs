@@ -119,7 +119,7 @@ impl Screen {
             if let Some(found) = find(&shown) {
                 return found;
             }
-            let more = self.output.recv_timeout(tickwheel_testing::HANGS);
+            let more = self.output.recv_timeout(tickwheel_testing::HANG_TIME);
             let Ok(more) = more else { panic!("it never came: {shown}") };
             self.shown.extend(more);
         }

@@ -289,7 +289,7 @@ impl Shop {
     }
 
     fn received(&self) -> Request {
-        self.requests.recv_timeout(tickwheel_testing::HANGS).expect("the receiver is called")
+        self.requests.recv_timeout(tickwheel_testing::HANG_TIME).expect("the receiver is called")
     }
 
     /// Asks until the answer has this text.
@@ -302,7 +302,7 @@ impl Shop {
                 return ran;
             }
             assert!(
-                begin.elapsed() < tickwheel_testing::HANGS,
+                begin.elapsed() < tickwheel_testing::HANG_TIME,
                 "{text} does not come: {} {}",
                 ran.out,
                 ran.err
@@ -454,8 +454,7 @@ fn a_new_secret_signs_and_the_old_one_goes_on_for_a_while() {
 /// The broker is another Tickwheel, by its door for clients of beanstalkd.
 #[test]
 fn a_broker_that_is_down_is_named_and_gets_the_tasks_when_it_is_back() {
-    let door =
-        TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port").to_string();
+    let door = format!("127.0.0.1:{}", tickwheel_testing::free_port());
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("tickwheel.toml");
     let table = format!("[push.connections.b1]\nkind = \"beanstalk\"\naddresses = [\"{door}\"]\n");

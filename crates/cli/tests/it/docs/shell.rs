@@ -6,10 +6,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::Duration;
 
-/// A command of a page that takes longer hangs. A backup has the lowest priority: two of them took 50 s on a busy computer.
-const LIMIT: Duration = Duration::from_secs(180);
 /// The first line of the shell. The trap notes the first command that fails, as `set -e` would see it.
 const BEGIN: &str = r#"trap 'page_failed=${page_failed:-$? $BASH_COMMAND}' ERR; echo ready"#;
 /// Replaces cargo: it runs only what is built already.
@@ -118,8 +115,10 @@ impl Shell {
     /// Lets the shell carry out one line, and waits for the line that it answers.
     fn ask(&mut self, line: &str) -> Result<String, String> {
         writeln!(self.input, "{line}").map_err(|_| "the shell has ended".to_owned())?;
-        self.answers.recv_timeout(LIMIT).map_err(|error| match error {
-            RecvTimeoutError::Timeout => format!("it does not end within {} s", LIMIT.as_secs()),
+        self.answers.recv_timeout(tickwheel_testing::HANG_TIME).map_err(|error| match error {
+            RecvTimeoutError::Timeout => {
+                format!("it does not end within {} s", tickwheel_testing::HANG_TIME.as_secs())
+            }
             RecvTimeoutError::Disconnected => "it ends the shell".to_owned(),
         })
     }

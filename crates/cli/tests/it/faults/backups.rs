@@ -44,8 +44,6 @@ const LARGE: usize = 1_000;
 /// the pause, the load of many rounds would make a directory that takes minutes to copy.
 const SMALL: usize = 20;
 const PAUSE: Duration = Duration::from_millis(5);
-/// The time limit. A backup of these directories takes some seconds.
-const PATIENCE: Duration = tickwheel_testing::HANGS;
 
 /// The last answer about each name: its instant, and the fact that is true since then.
 type Told = BTreeMap<String, (i64, Fact)>;
@@ -238,7 +236,7 @@ fn whole(server: &Server) -> BackupBody {
     let mut backup = client.begin_backup().expect("it is begun");
     let begun = Instant::now();
     while backup.state == BackupState::Running {
-        assert!(begun.elapsed() < PATIENCE, "it does not end: {backup:?}");
+        assert!(begun.elapsed() < tickwheel_testing::HANG_TIME, "it does not end: {backup:?}");
         thread::sleep(Duration::from_millis(5));
         backup = client.backup(backup.id).expect("a healthy server");
     }

@@ -6,12 +6,14 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use tickwheel_testing::is_long;
+
 use crate::faults::caller::Caller;
 use crate::faults::history::{Answer, History, Key};
 use crate::faults::judge::Ledger;
 use crate::faults::load::{LARGE, Load};
 use crate::faults::mount::run;
-use crate::faults::needs::{is_long, number, say};
+use crate::faults::needs::{number, say};
 use crate::faults::readback::{QUEUES, read_back};
 use crate::faults::server::{Home, kill_start};
 use crate::kit::Random;

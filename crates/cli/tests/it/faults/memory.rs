@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 use tickwheel_api::{BatchLine, BatchOp, Due, PayloadBody, PutBody, PutMode};
 use tickwheel_client::ClientError;
 use tickwheel_client::blocking::Client;
+use tickwheel_testing::is_long;
 
 use crate::faults::history::wall_ms;
-use crate::faults::needs::{Need, has, is_long, say};
+use crate::faults::needs::{Need, has, say};
 use crate::faults::server::{Home, Starting};
 
 const MIB: u64 = 1 << 20;

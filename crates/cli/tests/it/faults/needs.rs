@@ -27,7 +27,7 @@ fn has_by(what: &str, needs: &[Need], missing: impl Fn(&str, &str)) -> bool {
     if let Need::Program(program) = need {
         missing(program, &format!("install it to test {what}"));
     } else {
-        assert!(!is_long(), "no {need}, so {what} cannot be tested");
+        assert!(!tickwheel_testing::is_long(), "no {need}, so {what} cannot be tested");
         tickwheel_testing::forbidden(&format!("{need}, for {what}"));
     }
     false
@@ -94,9 +94,4 @@ fn command(name: &str, words: &[&str]) -> Option<bool> {
 pub(crate) fn number(name: &str, default: u64) -> u64 {
     let text = std::env::var(name).ok();
     text.map_or(default, |text| text.parse().unwrap_or_else(|_| panic!("{name} is not a number: {text}")))
-}
-
-/// Whether tests that take minutes are asked for.
-pub(crate) fn is_long() -> bool {
-    std::env::var_os("TICKWHEEL_LONG").is_some_and(|value| value == "1")
 }

@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use tickwheel_testing::is_long;
+
 use crate::faults::caller::Caller;
 use crate::faults::fuse_disk::{BLOCK, DISK_BYTES, Entry, FILE, Image, Journal};
 use crate::faults::history::{History, Op};
@@ -14,7 +16,7 @@ use crate::faults::injection::Injection;
 use crate::faults::judge::{Ledger, until};
 use crate::faults::load::LARGE;
 use crate::faults::mount::{Mount, run};
-use crate::faults::needs::{Need, has, is_long, number, say};
+use crate::faults::needs::{Need, has, number, say};
 use crate::faults::readback::read_back;
 use crate::faults::server::{Home, Starting};
 use crate::faults::stage::Stage;

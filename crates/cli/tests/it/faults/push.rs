@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 
 use tickwheel_api::{Due, PayloadBody, PutBody, PutQuery, QueueCounts, TargetBody, TargetKind};
 use tickwheel_client::blocking::Client;
+use tickwheel_testing::is_long;
 
 use crate::faults::history::wall_ms;
-use crate::faults::needs::{is_long, number, say};
+use crate::faults::needs::{number, say};
 use crate::faults::receiver::{DONE, Hook, Receiver, Reply};
 use crate::faults::report::wait_for;
 use crate::faults::server::{Home, Server, kill_start};

@@ -9,9 +9,10 @@ use tickwheel_api::{
     BreakerBody, Due, PutBody, PutQuery, RetryBody, TargetBody, TargetKind, TargetOrder, Terms,
 };
 use tickwheel_client::blocking::Client;
+use tickwheel_testing::is_long;
 
 use crate::faults::history::wall_ms;
-use crate::faults::needs::{is_long, number, say};
+use crate::faults::needs::{number, say};
 use crate::faults::push::until_empty;
 use crate::faults::receiver::{DONE, Hook, Receiver, Reply};
 use crate::faults::server::{Home, Server, kill_start};

@@ -1,7 +1,7 @@
 //! A Redis on loopback, started late.
 
 use std::io::{BufRead, BufReader, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 
 use crate::faults::report::wait_for;
@@ -16,8 +16,7 @@ pub(crate) struct Redis {
 impl Redis {
     /// A Redis that does not run yet.
     pub(crate) fn stopped() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let port = listener.local_addr().expect("an address").port();
+        let port = tickwheel_testing::free_port();
         Self { port, folder: tempfile::tempdir().expect("a folder"), child: None }
     }
 

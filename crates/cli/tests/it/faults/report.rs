@@ -6,14 +6,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// The time limit for an expected event.
-const PATIENCE: Duration = tickwheel_testing::HANGS;
-
 /// The status and the body of a page.
 pub(crate) fn page(url: &str, path: &str) -> (u16, String) {
     let address = url.strip_prefix("http://").expect("a server's URL");
     let mut stream = TcpStream::connect(address).expect("connect");
-    stream.set_read_timeout(Some(PATIENCE)).expect("set a time limit");
+    stream.set_read_timeout(Some(tickwheel_testing::HANG_TIME)).expect("set a time limit");
     write!(stream, "GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n").expect("ask");
     let mut answer = String::new();
     stream.read_to_string(&mut answer).expect("read the answer");
@@ -30,7 +27,7 @@ pub(crate) fn ready(url: &str) -> (u16, Value) {
 
 /// Polls until there is a result. Panics after half a minute.
 pub(crate) fn wait_for<T>(what: &str, ask: impl FnMut() -> Option<T>) -> T {
-    wait_up_to(PATIENCE, what, ask)
+    wait_up_to(tickwheel_testing::HANG_TIME, what, ask)
 }
 
 /// Polls until there is a result. Panics after this time.

@@ -141,6 +141,9 @@ impl Server {
     /// Sends the process a signal.
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(self.pid(), signal).expect("send the signal");
+        if signal == Signal::STOP {
+            tickwheel_testing::until_stopped(self.child.id());
+        }
     }
 
     /// Kills the server with SIGKILL. The process is gone when this returns.

@@ -13,8 +13,8 @@ use crate::TimerQueue;
 const TEN_MINUTES: u64 = 600_000;
 
 /// WH17: pairs of insert and cancel with deadlines ten minutes ahead, and the same number of reschedules, do not make the memory grow,
-/// whether the clock stands still or moves. The check makes 1 million pairs, so that slow queues can run it, too; `tests/memory.rs` makes
-/// 10 million for the wheel.
+/// whether the clock stands still or moves. The check makes 1 million pairs, so that slow queues can run it, too; a long run of
+/// `tests/memory.rs` makes 10 million for the wheel.
 pub fn wh17_pairs_and_reschedules_keep_memory_flat<F: Family>() {
     const PAIRS: u64 = 1_000_000;
     for step in [0, 1, 977] {

@@ -11,6 +11,7 @@ use std::time::Duration;
 use bytes::{BufMut, BytesMut};
 use postgres_protocol::message::backend::Message;
 use proptest::prelude::*;
+use tickwheel_testing::HANG_TIME;
 
 use super::super::answer::{Answer, Plan};
 use super::super::connection::Connection;
@@ -23,7 +24,7 @@ use super::super::socket::Socket;
 use super::super::startup::{Login, StartError};
 use super::super::transport::{Transport, now};
 use super::super::url::DatabaseUrl;
-use super::server::{LONG, Server, limit};
+use super::server::{Server, limit};
 
 /// A proxy that ends each connection after a given number of bytes.
 struct Proxy {
@@ -88,7 +89,7 @@ fn exchange(port: u16, parameters: &str) -> bool {
     let url = format!("postgres://scram:secret@localhost:{port}/postgres?{parameters}");
     let url = DatabaseUrl::parse(&url, &Environment::default()).unwrap();
     let start = now();
-    let opened = Connection::open(&url, "wire tests", &[], start + LONG);
+    let opened = Connection::open(&url, "wire tests", &[], start + HANG_TIME);
     let mut connection = match opened {
         Ok(connection) => connection,
         Err(error) => {
@@ -99,8 +100,8 @@ fn exchange(port: u16, parameters: &str) -> bool {
     };
     let mut pipeline = Pipeline::new();
     pipeline.text("BEGIN").kept("SELECT $1::text, 7", vec!["hello".into()]).text("COMMIT");
-    let ran = connection.run(&pipeline, Some(now() + LONG));
-    assert!(now() - start < LONG, "a connection that ended was waited for");
+    let ran = connection.run(&pipeline, Some(now() + HANG_TIME));
+    assert!(now() - start < HANG_TIME, "a connection that ended was waited for");
     match ran {
         Ok(results) => {
             assert_eq!(results[1].rows[0].get::<&str>(0), Ok("hello"));
@@ -186,7 +187,7 @@ fn scripted(words: Vec<Vec<u8>>) -> u16 {
 fn open_at(port: u16, parameters: &str) -> Result<Connection, OpenError> {
     let url = format!("postgres://me@127.0.0.1:{port}/work?{parameters}");
     let url = DatabaseUrl::parse(&url, &Environment::default()).unwrap();
-    Connection::open(&url, "wire tests", &[], now() + LONG)
+    Connection::open(&url, "wire tests", &[], now() + HANG_TIME)
 }
 
 fn setting(name: &str, value: &str) -> Vec<u8> {
@@ -280,7 +281,7 @@ fn welcome() -> Vec<u8> {
 
 #[test]
 fn a_password_in_clear_text_is_not_sent_where_others_read() {
-    let (started, mut server) = started(&said(b'R', &[0, 0, 0, 3]), true, LONG);
+    let (started, mut server) = started(&said(b'R', &[0, 0, 0, 3]), true, HANG_TIME);
     let Err(StartError::Refused(why)) = started else { panic!("it was sent") };
     assert!(why.contains("clear text"), "{why}");
     let mut sent = Vec::new();
@@ -291,7 +292,7 @@ fn a_password_in_clear_text_is_not_sent_where_others_read() {
 #[test]
 fn a_server_that_skips_its_proof_is_not_trusted() {
     let asks = said(b'R', b"\0\0\0\x0aSCRAM-SHA-256\0\0");
-    let (started, _server) = started(&[asks, welcome()].concat(), true, LONG);
+    let (started, _server) = started(&[asks, welcome()].concat(), true, HANG_TIME);
     let error = started.map(|_| ()).unwrap_err();
     assert!(
         matches!(&error, StartError::Transport(error) if error.to_string().contains("AuthenticationOk")),
@@ -310,7 +311,7 @@ fn a_silent_server_is_left_at_the_deadline() {
             "{error:?}"
         );
     }
-    assert!(now() - start < LONG);
+    assert!(now() - start < HANG_TIME);
 }
 
 #[test]
@@ -346,12 +347,12 @@ proptest! {
 
     #[test]
     fn a_server_may_say_anything_to_a_login(bytes in server_bytes()) {
-        let _ = started(&bytes, false, LONG);
+        let _ = started(&bytes, false, HANG_TIME);
     }
 
     #[test]
     fn a_server_may_say_anything_to_a_pipeline(bytes in server_bytes()) {
-        let (started, mut server) = started(&[welcome(), bytes].concat(), false, LONG);
+        let (started, mut server) = started(&[welcome(), bytes].concat(), false, HANG_TIME);
         // The server has spoken before it was asked, so the first check may find it.
         if let Ok(mut connection) = started {
             let mut pipeline = Pipeline::new();

@@ -1,25 +1,22 @@
 //! [`Server`]: a PostgreSQL of its own for the tests, in a temporary directory.
 
 use std::fs;
-use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, Weak};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rcgen::{BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair};
 use tempfile::TempDir;
+use tickwheel_testing::HANG_TIME;
 
 use super::super::connection::Connection;
 use super::super::environment::Environment;
 use super::super::error::OpenError;
 use super::super::transport::now;
 use super::super::url::DatabaseUrl;
-
-/// Long enough for a machine that is busy; a test never waits for it on purpose.
-pub(super) const LONG: Duration = Duration::from_secs(60);
 
 /// The users: `NAME@how`. A password is `secret`.
 const RULES: &str = "\
@@ -64,10 +61,7 @@ impl Server {
     }
 
     fn start() -> Option<Self> {
-        let Some(binaries) = binaries() else {
-            tickwheel_testing::missing("postgres", "apt-get install postgresql-15");
-            return None;
-        };
+        let binaries = tickwheel_testing::postgres()?;
         let directory = tempfile::tempdir().unwrap();
         let data = directory.path().join("data");
         fs::create_dir(&data).unwrap();
@@ -112,7 +106,7 @@ impl Server {
         for name in ["server.crt", "server.key"] {
             own(&directory.path().join(name));
         }
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = tickwheel_testing::free_port();
         let path = directory.path().display();
         let settings = format!(
             "listen_addresses = '127.0.0.1'\nport = {port}\nunix_socket_directories = '{path}'\nfsync = off\n\
@@ -128,7 +122,7 @@ impl Server {
         let child =
             command("postgres").arg("-D").arg(&data).stdout(Stdio::null()).stderr(log).spawn().unwrap();
         let server = Self { child, port, directory };
-        let limit = now() + LONG;
+        let limit = now() + HANG_TIME;
         let mut admin = loop {
             match server.open(&server.socket_url("admin", "postgres")) {
                 Ok(connection) => break connection,
@@ -170,11 +164,16 @@ impl Server {
 
 pub(super) fn open(url: &str) -> Result<Connection, OpenError> {
     let url = DatabaseUrl::parse(url, &Environment::default()).unwrap();
-    Connection::open(&url, "wire tests", &[("idle_in_transaction_session_timeout", "1min")], now() + LONG)
+    Connection::open(
+        &url,
+        "wire tests",
+        &[("idle_in_transaction_session_timeout", "1min")],
+        now() + HANG_TIME,
+    )
 }
 
 pub(super) fn limit() -> Option<Instant> {
-    Some(now() + LONG)
+    Some(now() + HANG_TIME)
 }
 
 impl Drop for Server {
@@ -184,20 +183,6 @@ impl Drop for Server {
         let _ = rustix::process::kill_process(pid, rustix::process::Signal::QUIT);
         let _ = self.child.wait();
     }
-}
-
-#[expect(clippy::disallowed_methods, reason = "a test finds its programs by PATH")]
-fn binaries() -> Option<PathBuf> {
-    let has =
-        |directory: &PathBuf| directory.join("initdb").is_file() && directory.join("postgres").is_file();
-    // A file of PATH may be a link; the programs find their library by their own directory.
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let place = Path::new("/usr/lib/postgresql");
-    let versions = tickwheel_testing::is_at(place).then(|| fs::read_dir(place).ok()).flatten();
-    let versions = versions.into_iter().flatten().flatten();
-    let mut packaged: Vec<PathBuf> = versions.map(|version| version.path().join("bin")).filter(has).collect();
-    packaged.sort();
-    packaged.pop().or_else(|| std::env::split_paths(&path).find(has))
 }
 
 /// The numbers of the user `postgres`.

@@ -140,7 +140,7 @@ fn the_next_host_is_tried() {
     // A port without a listener, and one that never answers.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let silent_port = silent.local_addr().unwrap().port();
-    let gone_port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let gone_port = tickwheel_testing::free_port();
     let url = format!(
         "postgres://trusted@127.0.0.1:{gone_port},127.0.0.1:{silent_port},127.0.0.1:{}/postgres?connect_timeout=1",
         server.port

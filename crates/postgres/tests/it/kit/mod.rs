@@ -32,5 +32,5 @@ pub(crate) use programs::run;
 pub(crate) use random::Random;
 pub(crate) use server::{Server, Settings, shared};
 pub(crate) use session::Session;
-pub(crate) use until::{LONG, pause, report, until};
+pub(crate) use until::{pause, report, until};
 pub(crate) use worker::Work;

@@ -65,6 +65,9 @@ impl Process {
 
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).expect("the process runs");
+        if signal == Signal::STOP {
+            tickwheel_testing::until_stopped(self.child.id());
+        }
     }
 
     /// Lets the process close its queue. Returns all its lines when it has ended.

@@ -2,7 +2,6 @@
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
@@ -14,8 +13,6 @@ use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use super::Database;
 use super::programs::{Programs, run};
 
-/// How long a server may take to start, to stop or to take a role. A machine that runs all tests at once is slow.
-const LONG: Duration = tickwheel_testing::HANGS;
 /// The pause between two looks at a condition.
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -197,12 +194,16 @@ impl Server {
         let postmaster = self.postmaster_id();
         for process in [postmaster].into_iter().chain(children_of(postmaster)) {
             let _ended = kill_process(process, signal);
+            if signal == Signal::STOP {
+                tickwheel_testing::until_stopped(process.as_raw_nonzero().get().unsigned_abs());
+            }
         }
     }
 
     /// Makes a primary of this standby. Returns when it takes changes.
     pub(crate) fn promote(&self) {
-        let promoted = self.psql(&format!("SELECT pg_promote(true, {})", LONG.as_secs()));
+        let promoted =
+            self.psql(&format!("SELECT pg_promote(true, {})", tickwheel_testing::HANG_TIME.as_secs()));
         assert_eq!(promoted, "t", "the standby was not promoted: {}", self.log());
     }
 
@@ -237,7 +238,14 @@ impl Server {
         Programs::give(directory.path());
         let directory = directory.keep();
         let guard = guard(&programs, &directory);
-        Self { programs, directory, port: free_port(), postmaster: None, guard, databases: AtomicU64::new(0) }
+        Self {
+            programs,
+            directory,
+            port: tickwheel_testing::free_port(),
+            postmaster: None,
+            guard,
+            databases: AtomicU64::new(0),
+        }
     }
 
     fn data(&self) -> PathBuf {
@@ -269,7 +277,7 @@ impl Server {
         let mut postmaster = self.postmaster.take().expect("the server runs");
         let mut waited = Duration::ZERO;
         while postmaster.try_wait().expect("a child").is_none() {
-            assert!(waited < LONG, "the server does not stop: {}", self.log());
+            assert!(waited < tickwheel_testing::HANG_TIME, "the server does not stop: {}", self.log());
             pause(&mut waited);
         }
     }
@@ -277,7 +285,7 @@ impl Server {
     fn wait_until(&self, what: &str, mut condition: impl FnMut() -> bool) {
         let mut waited = Duration::ZERO;
         while !condition() {
-            assert!(waited < LONG, "timeout: {what}: {}", self.log());
+            assert!(waited < tickwheel_testing::HANG_TIME, "timeout: {what}: {}", self.log());
             pause(&mut waited);
         }
     }
@@ -341,11 +349,6 @@ fn children_of(parent: Pid) -> Vec<Pid> {
     });
     let children = pairs.filter(|&(_, its_parent)| its_parent == parent.as_raw_nonzero().get());
     children.filter_map(|(child, _)| Pid::from_raw(child)).collect()
-}
-
-/// Returns a port that is free. No other program is expected to take it in the meantime.
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port()
 }
 
 #[allow(clippy::disallowed_methods, reason = "another process gives no event to wait for")]

@@ -2,8 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-/// How long a condition may take. A machine that runs all tests at once is slow.
-pub(crate) const LONG: Duration = tickwheel_testing::HANGS;
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// Waits until the condition holds, and returns the time that it took. Panics with `what` if it does not hold for long.
@@ -12,7 +10,7 @@ const PAUSE: Duration = Duration::from_millis(5);
 pub(crate) fn until(what: &str, mut condition: impl FnMut() -> bool) -> Duration {
     let begun = Instant::now();
     while !condition() {
-        assert!(begun.elapsed() < LONG, "timeout: {what}");
+        assert!(begun.elapsed() < tickwheel_testing::HANG_TIME, "timeout: {what}");
         pause();
     }
     begun.elapsed()

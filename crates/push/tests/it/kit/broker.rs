@@ -1,6 +1,6 @@
 //! [`Broker`]: a real broker in a process of its own.
 
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -27,17 +27,12 @@ pub(crate) fn find(program: &str, variable: &str) -> Option<PathBuf> {
     found
 }
 
-/// Returns a port that is free. No other program is expected to take it in the meantime.
-pub(crate) fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port()
-}
-
 impl Broker {
     /// Starts a broker on a free port of loopback. `args` makes its arguments from the port and its directory. Returns when the port is
     /// open.
     pub(crate) fn start(program: &Path, args: impl FnOnce(u16, &Path) -> Vec<String>) -> Self {
         let directory = tempfile::tempdir().expect("a directory");
-        let port = free_port();
+        let port = tickwheel_testing::free_port();
         let args = args(port, directory.path());
         let child = spawn(program, &args, directory.path(), port);
         Self { program: program.to_owned(), args, port, child, directory }
@@ -53,6 +48,9 @@ impl Broker {
     pub(crate) fn signal(&self, signal: &str) {
         let done = Command::new("kill").arg(signal).arg(self.child.id().to_string()).status();
         assert!(done.expect("kill is installed").success());
+        if signal == "-STOP" {
+            tickwheel_testing::until_stopped(self.child.id());
+        }
     }
 
     /// Kills the broker at once, as a crash does.
@@ -86,7 +84,7 @@ fn spawn(program: &Path, args: &[String], directory: &Path, port: u16) -> Child 
         let ended = child.try_wait().expect("a child");
         let log = || std::fs::read_to_string(directory.join("log.txt")).unwrap_or_default();
         assert!(ended.is_none(), "the broker ended: {}", log());
-        assert!(begun.elapsed() < tickwheel_testing::HANGS, "the broker does not start: {}", log());
+        assert!(begun.elapsed() < tickwheel_testing::HANG_TIME, "the broker does not start: {}", log());
         std::thread::sleep(Duration::from_millis(5));
     }
     child

@@ -16,7 +16,7 @@ mod pushed;
 mod refusing;
 pub(crate) mod tls_front;
 
-pub(crate) use broker::{Broker, find, free_port};
+pub(crate) use broker::{Broker, find};
 pub(crate) use phases::{From, Phases};
 pub(crate) use pushed::Pushed;
 pub(crate) use refusing::Refusing;

@@ -67,15 +67,16 @@ impl Pushed {
         format!("tw_{:08x}_1", self.queue.instance())
     }
 
-    /// Waits until a condition holds, at most 60 s.
+    /// Waits until a condition holds.
     pub(crate) async fn until(&self, what: &str, holds: impl Fn(&Self) -> bool) {
-        for _ in 0..6_000 {
+        const PAUSE: Duration = Duration::from_millis(10);
+        for _ in 0..tickwheel_testing::HANG_TIME.as_millis() / PAUSE.as_millis() {
             if holds(self) {
                 return;
             }
-            tokio::time::sleep(Duration::from_millis(10)).await;
+            tokio::time::sleep(PAUSE).await;
         }
-        panic!("not {what} within 60 s: {:?}", self.view());
+        panic!("never {what}: {:?}", self.view());
     }
 
     /// Returns the target as others see it.

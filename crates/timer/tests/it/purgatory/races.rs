@@ -10,9 +10,6 @@ use tickwheel::{Operation, Purgatory, Submitted};
 
 use crate::purgatory::probe::{Probe, SECOND, World, hook};
 
-/// The time that a test waits for an event that is certain to come.
-const PATIENCE: Duration = Duration::from_secs(600);
-
 /// The end comes exactly once, and all threads agree on the thread that decided it.
 #[test]
 fn g7_one_end_under_expiry_check_force_and_cancel() {
@@ -245,7 +242,7 @@ fn g13_no_end_overlaps_a_look() {
                     }
                     world.purgatory.check("k1")
                 });
-                entry.recv_timeout(PATIENCE).expect("a third look");
+                entry.recv_timeout(tickwheel_testing::HANG_TIME).expect("a third look");
                 match way {
                     "time" => drop(world.clock.advance(SECOND)),
                     "force" => assert!(waiting.complete() && !waiting.complete()),
@@ -280,7 +277,7 @@ fn g11_a_check_during_a_look_is_one_more_look() {
     thread::scope(|scope| {
         let leave = leave;
         let checking = scope.spawn(|| world.purgatory.check("k1"));
-        entry.recv_timeout(PATIENCE).expect("a third look");
+        entry.recv_timeout(tickwheel_testing::HANG_TIME).expect("a third look");
         probe.set_ready();
         for key in ["k1", "k2", "k1"] {
             assert_eq!(world.purgatory.check(key), 0);
@@ -306,7 +303,7 @@ fn g16_a_look_that_blocks_is_in_nobodys_way() {
     thread::scope(|scope| {
         let leave = leave;
         scope.spawn(|| world.purgatory.check("k1"));
-        entry.recv_timeout(PATIENCE).expect("a third look");
+        entry.recv_timeout(tickwheel_testing::HANG_TIME).expect("a third look");
         for (probe, key) in [(&near, "k1"), (&far, "k2")] {
             probe.set_ready();
             assert_eq!(world.purgatory.check(key), 1);

@@ -20,8 +20,7 @@ struct Tally {
 }
 
 fn span() -> Duration {
-    let long = std::env::var_os("TICKWHEEL_LONG").is_some();
-    if long { Duration::from_secs(60) } else { Duration::from_secs(2) }
+    if tickwheel_testing::is_long() { Duration::from_secs(60) } else { Duration::from_secs(2) }
 }
 
 /// Eight threads make random schedules, cancels, moves and steps of the clock on shared handles. Every few rounds there is also a

@@ -81,7 +81,7 @@ fn t19_a_pool_takes_jobs_from_an_iterator_that_looks_at_it() {
     let timer = Timer::builder().executor(Looks(Pool::default())).build().unwrap();
     let (sender, receiver) = mpsc::channel();
     timer.schedule(ms(1), move || sender.send(()).unwrap()).unwrap();
-    receiver.recv_timeout(Duration::from_secs(600)).expect("the pool does not wait for itself");
+    receiver.recv_timeout(tickwheel_testing::HANG_TIME).expect("the pool does not wait for itself");
 }
 
 #[test]

@@ -459,7 +459,7 @@ fn t14_a_sleep_that_was_ready_keeps_no_waker() {
         timer.schedule(2 * hour, || ()).unwrap();
     }
     with(&|sleep| sleep.reset_at(Monotonic::ZERO));
-    receiver.recv_timeout(Duration::from_secs(600)).expect("it does not wait for itself");
+    receiver.recv_timeout(tickwheel_testing::HANG_TIME).expect("it does not wait for itself");
 }
 
 /// Handles, futures and errors may be sent to other threads.

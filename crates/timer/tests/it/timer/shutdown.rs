@@ -281,7 +281,7 @@ fn t28_what_a_body_on_the_driver_keeps_by_close_still_runs() {
         std::thread::park_timeout(ms(1));
     };
     timer.schedule(Duration::ZERO, closes).unwrap();
-    receiver.recv_timeout(Duration::from_secs(600)).expect("what was kept runs");
+    receiver.recv_timeout(tickwheel_testing::HANG_TIME).expect("what was kept runs");
 }
 
 /// A periodic task runs when its timer closes. `close` says whether that run is the last one.

@@ -1,0 +1,55 @@
+//! Ports of loopback for servers of others, which are told their port and cannot choose one.
+
+use std::fs::{self, File, OpenOptions};
+use std::net::TcpListener;
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// The lowest port that is given, and how many there are. They are below those that a system gives to programs that ask for any port,
+/// because such a program might take one before its server does.
+const LOWEST: u32 = 20_000;
+const COUNT: u32 = 12_000;
+
+/// Returns a port of loopback that no program listens on, and that no other test gets while this process lives: a file of each port in the
+/// folder for temporary files is locked. A test may also ask for a port to find nobody there.
+pub fn free_port() -> u16 {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    static LOCKED: Mutex<Vec<File>> = Mutex::new(Vec::new());
+    let folder = std::env::temp_dir().join("tickwheel-test-ports");
+    fs::create_dir_all(&folder).expect("a folder for temporary files");
+    loop {
+        let nth = std::process::id().wrapping_mul(131).wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
+        let port = (LOWEST + nth % COUNT) as u16;
+        if let Some(file) = lock(&folder.join(port.to_string()))
+            && TcpListener::bind(("127.0.0.1", port)).is_ok()
+        {
+            LOCKED.lock().unwrap_or_else(PoisonError::into_inner).push(file);
+            return port;
+        }
+    }
+}
+
+/// Locks a file; `None`: another process or another call has it.
+fn lock(path: &Path) -> Option<File> {
+    let file = OpenOptions::new().create(true).truncate(false).write(true).open(path).expect("a file");
+    file.try_lock().is_ok().then_some(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_port_is_given_twice() {
+        let mut ports: Vec<u16> = (0..40).map(|_| free_port()).collect();
+        ports.sort_unstable();
+        ports.dedup();
+        assert_eq!(ports.len(), 40);
+        for port in ports {
+            assert!((20_000..32_000).contains(&port));
+            let file = std::env::temp_dir().join("tickwheel-test-ports").join(port.to_string());
+            assert!(lock(&file).is_none(), "{port} can be taken by another process");
+        }
+    }
+}
