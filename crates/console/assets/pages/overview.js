@@ -255,7 +255,12 @@ function Found({ wanted }) {
 /** @param {{query: Record<string, string>}} props */
 export function Overview({ query }) {
     const prefix = query.prefix ?? '';
-    const { live, stats } = useServer(prefix);
+    const { live: asked, stats } = useServer(prefix);
+    // Until the queues of another filter come, those that are there are filtered: the field that somebody types into has to stay.
+    const last = useRef(asked.data);
+    if (asked.data !== null) last.current = asked.data;
+    const kept = last.current && { ...last.current, queues: last.current.queues.filter((row) => row.queue.startsWith(prefix)) };
+    const live = { ...asked, data: asked.data ?? kept };
     const [typed, setTyped] = useState(prefix);
     // The filter of the address is shown, unless it is what was typed a moment ago: the letters behind it would be lost.
     const sent = useRef(prefix);

@@ -87,7 +87,8 @@ story('a queue is found, paused for a time and resumed without a mouse', async (
     await keyboard.press('Tab');
     await keyboard.press('Enter');
     await keyboard.press('/');
-    await keyboard.type('orders/cl');
+    // Slower than the filter waits for the next letter.
+    await keyboard.type('orders/cl', { delay: 400 });
     await page.waitForURL(/prefix=orders/);
     await page.getByText('mail/send').waitFor({ state: 'detached' });
     const tabTo = async (/** @type {string} */ text) => {
