@@ -256,7 +256,7 @@ function Found({ wanted }) {
 export function Overview({ query }) {
     const prefix = query.prefix ?? '';
     const { live: asked, stats } = useServer(prefix);
-    // Until the queues of another filter come, those that are there are filtered: the field that somebody types into has to stay.
+    // Until the queues of another filter come, those that are there are filtered: the field that the user types into has to stay.
     const last = useRef(asked.data);
     if (asked.data !== null) last.current = asked.data;
     const kept = last.current && { ...last.current, queues: last.current.queues.filter((row) => row.queue.startsWith(prefix)) };
