@@ -17,7 +17,7 @@ pub(crate) fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }
 
-/// What cargo says of the packages of the workspace at `root`. Needs no network and no lock file.
+/// Asks cargo for the packages of the workspace at `root`. Cargo needs no network and no lock file for it.
 pub(crate) fn metadata(root: &Path) -> Result<Metadata> {
     let metadata = MetadataCommand::new().manifest_path(root.join("Cargo.toml")).no_deps().exec();
     metadata.context("ask cargo for the workspace's metadata")

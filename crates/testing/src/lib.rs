@@ -1,5 +1,5 @@
-//! What the tests of all packages share: how long they run, how long they wait for an event, ports, and the programs of others that they need,
-//! such as a broker, a database or an interpreter.
+//! What the tests of all packages share. It finds the programs of others that a test needs, such as a broker, a database or an interpreter.
+//! It gives out ports, and says how long a test waits for an event and whether it runs at full length.
 //!
 //! A test whose program is missing does nothing, and says so in one line on the standard error that names the test and the program:
 //!

@@ -2,7 +2,6 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::net::TcpListener;
-use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -11,17 +10,15 @@ use std::sync::{Mutex, PoisonError};
 const LOWEST: u32 = 20_000;
 const COUNT: u32 = 12_000;
 
-/// Returns a port of loopback that no program listens on, and that no other test gets while this process lives: a file of each port in the
-/// folder for temporary files is locked. A test may also ask for a port to find nobody there.
+/// Returns a port of loopback on which no program listens. No other test gets it while this process lives, because the process locks a file
+/// that belongs to the port. A test can also use the port as an address without a server.
 pub fn free_port() -> u16 {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     static LOCKED: Mutex<Vec<File>> = Mutex::new(Vec::new());
-    let folder = std::env::temp_dir().join("tickwheel-test-ports");
-    fs::create_dir_all(&folder).expect("a folder for temporary files");
     loop {
         let nth = std::process::id().wrapping_mul(131).wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
         let port = (LOWEST + nth % COUNT) as u16;
-        if let Some(file) = lock(&folder.join(port.to_string()))
+        if let Some(file) = lock(port)
             && TcpListener::bind(("127.0.0.1", port)).is_ok()
         {
             LOCKED.lock().unwrap_or_else(PoisonError::into_inner).push(file);
@@ -30,8 +27,11 @@ pub fn free_port() -> u16 {
     }
 }
 
-/// Locks a file; `None`: another process or another call has it.
-fn lock(path: &Path) -> Option<File> {
+/// Locks the file of a port; `None`: another process or another call has it.
+fn lock(port: u16) -> Option<File> {
+    let folder = std::env::temp_dir().join("tickwheel-test-ports");
+    fs::create_dir_all(&folder).expect("a folder for temporary files");
+    let path = folder.join(port.to_string());
     let file = OpenOptions::new().create(true).truncate(false).write(true).open(path).expect("a file");
     file.try_lock().is_ok().then_some(file)
 }
@@ -48,8 +48,7 @@ mod tests {
         assert_eq!(ports.len(), 40);
         for port in ports {
             assert!((20_000..32_000).contains(&port));
-            let file = std::env::temp_dir().join("tickwheel-test-ports").join(port.to_string());
-            assert!(lock(&file).is_none(), "{port} can be taken by another process");
+            assert!(lock(port).is_none(), "{port} can be taken by another process");
         }
     }
 }

@@ -140,22 +140,18 @@ fn one(program: &Program) -> Result<Ran> {
 }
 
 /// The program that is the farthest from its runs; `None`: each has them.
-fn next<'a>(
-    programs: &'a [Goal],
-    sums: &BTreeMap<(&str, &str), Count>,
-    options: &Options,
-) -> Option<&'a Goal> {
-    let share = |program: &Goal| program.fewest(sums) * 1_000 / program.wanted(options).max(1);
-    programs.iter().filter(|program| share(program) < 1_000).min_by_key(|program| share(program))
+fn next<'a>(goals: &'a [Goal], sums: &BTreeMap<(&str, &str), Count>, options: &Options) -> Option<&'a Goal> {
+    let share = |goal: &Goal| goal.fewest(sums) * 1_000 / goal.wanted(options).max(1);
+    goals.iter().filter(|goal| share(goal) < 1_000).min_by_key(|goal| share(goal))
 }
 
-fn report(programs: &[Goal], sums: &BTreeMap<(&str, &str), Count>, options: &Options) {
-    for program in programs {
+fn report(goals: &[Goal], sums: &BTreeMap<(&str, &str), Count>, options: &Options) {
+    for goal in goals {
         println!(
             "flaky: {}: {} of {} runs of each test",
-            program.program.label(),
-            program.fewest(sums),
-            program.wanted(options)
+            goal.program.label(),
+            goal.fewest(sums),
+            goal.wanted(options)
         );
     }
     for ((program, test), count) in sums.iter().filter(|(_, count)| count.failures > 0) {
@@ -185,7 +181,7 @@ struct Load {
 impl Load {
     fn start() -> Result<Self> {
         let folder = target().join("flaky/load");
-        // It ends with this program, whatever ends it, and at a build that fails.
+        // The loop ends when this program has ended, or when a build fails.
         let script = "while kill -0 $PPID 2>/dev/null; do \
             rm -rf \"$1\"; \"$0\" build --quiet --locked --package tickwheel-server --target-dir \"$1\" || exit 1; done";
         let mut command = Command::new("setsid");

@@ -14,7 +14,7 @@ use crate::toolchain::cargo;
 /// The functions of `tickwheel_testing` by which a test says that a program is missing.
 const NEEDS: [&str; 4] = ["has(", "missing(", "missing_for(", "postgres("];
 
-/// What else stands where a test starts a process.
+/// Words of the code that starts any other process.
 const PROCESSES: [&str; 2] = ["Command::new(", "CARGO_BIN_EXE_"];
 
 /// A test program.
