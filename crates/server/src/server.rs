@@ -27,7 +27,7 @@ use crate::service::backups::{BackupDir, Backups, NoBackups, StopBackups};
 use crate::service::drain::Drain;
 use crate::service::jobs::Jobs;
 use crate::service::lifecycle;
-use crate::service::supervisor::Supervisor;
+use crate::service::supervisor::{Running, Supervisor};
 use crate::start_error::StartError;
 use crate::targets::{Outside, Targets};
 use crate::telemetry::notices::{self, Notices};
@@ -331,7 +331,8 @@ fn keep<T: Clone + Send + Sync + 'static, F: Future<Output = ()> + Send + 'stati
     run: impl Fn(T) -> F + Send + Sync + 'static,
 ) {
     let supervisor = supervisor.clone();
-    tasks.spawn(async move { supervisor.keep(name, || run(of.clone())).await });
+    let task: Running = Box::pin(async move { supervisor.keep(name, || run(of.clone())).await });
+    tasks.spawn(task);
 }
 
 /// Does the work on a thread that may block, and passes its panic on.

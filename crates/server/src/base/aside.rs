@@ -4,8 +4,8 @@ use std::panic::resume_unwind;
 use std::sync::{Arc, LazyLock};
 
 use tickwheel_api::Problem;
-use tokio::sync::Semaphore;
-use tokio::task::spawn_blocking;
+use tokio::sync::{Semaphore, oneshot};
+use tokio::task::{JoinError, spawn_blocking};
 
 use crate::base::others::let_others;
 
@@ -24,6 +24,9 @@ static PLACES: LazyLock<Arc<Semaphore>> = LazyLock::new(|| {
     Arc::new(Semaphore::new(processors))
 });
 
+/// All work has this one type, so the runtime's code for a task is compiled once, and not for each caller.
+type Work = Box<dyn FnOnce() + Send>;
+
 /// Does the work on a thread that serves no connections. If the caller leaves, the work still runs to its end.
 ///
 /// # Errors
@@ -35,22 +38,25 @@ pub(crate) async fn aside<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Problem> {
     let Ok(place) = Arc::clone(&PLACES).acquire_owned().await else { return Err(Problem::stopping()) };
-    let done = spawn_blocking(move || {
-        let done = work();
+    let (answer, mut answered) = oneshot::channel();
+    let work: Work = Box::new(move || {
+        // A caller that has left wants no answer.
+        drop(answer.send(work()));
         drop(place);
-        done
     });
-    done.await.map_err(|failed| match failed.try_into_panic() {
-        Ok(panic) => resume_unwind(panic),
-        Err(_) => Problem::stopping(),
-    })
+    match spawn_blocking(work).await.map_err(JoinError::try_into_panic) {
+        Ok(()) => answered.try_recv().map_err(|_| Problem::stopping()),
+        Err(Ok(panic)) => resume_unwind(panic),
+        Err(Err(_)) => Err(Problem::stopping()),
+    }
 }
 
 /// Frees the bytes. It uses another thread if there are many, because freeing 16 MiB takes 1 ms.
 pub(crate) fn discard(bytes: Vec<u8>) {
     if bytes.len() > DISCARDED_BYTES {
         // No caller waits for the thread. If the server stops, the bytes are freed at once.
-        drop(spawn_blocking(move || drop(bytes)));
+        let work: Work = Box::new(move || drop(bytes));
+        drop(spawn_blocking(work));
     }
 }
 

@@ -7,6 +7,7 @@
 //! ```
 
 use std::collections::BTreeMap;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -136,9 +137,13 @@ impl Supervisor {
     }
 }
 
+/// All tasks have this one type, so the runtime's code for a task is compiled once, and not for each of them.
+pub(crate) type Running = Pin<Box<dyn Future<Output = ()> + Send>>;
+
 /// Runs a task to its end, which may be a panic. Dropping the future ends the task.
 async fn run(task: impl Future<Output = ()> + Send + 'static) -> Result<(), JoinError> {
     let mut running = JoinSet::new();
+    let task: Running = Box::pin(task);
     running.spawn(task);
     running.join_next().await.unwrap_or(Ok(()))
 }
