@@ -125,7 +125,7 @@ function App() {
     // A change of these draws everything again.
     useStore(language);
     useStore(zone);
-    useStore(virtualNow);
+    const isVirtual = useStore(virtualNow) !== null;
     useStore(theme);
     useTitle();
     const at = `${view.page} ${JSON.stringify(view.params)}`;
@@ -135,6 +135,12 @@ function App() {
         if (!first.current) document.querySelector('h1')?.focus?.();
         first.current = false;
     }, [at]);
+    // A page that begins again has another heading. It has the focus if the one before had it.
+    const wasOnHeading = useRef(false);
+    wasOnHeading.current = document.activeElement?.tagName === 'H1';
+    useEffect(() => {
+        if (wasOnHeading.current) document.querySelector('h1')?.focus?.();
+    }, [isVirtual]);
     if (needed) return html`<${Watch} /><${Header} page="" /><${Banners} /><${Login} />`;
     return html`
         <${Watch} />

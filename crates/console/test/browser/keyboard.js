@@ -138,6 +138,23 @@ story('Esc closes a dialog, and the focus is where it was', async ({ open, world
     }
 });
 
+story('a heading keeps the focus when the page learns of a virtual clock and begins again', async ({ open, world }) => {
+    const page = await open(await world(), 'about');
+    let answer = () => {};
+    const held = new Promise((resolve) => void (answer = () => resolve(null)));
+    await page.route(/\/v1\/forecast/, async (/** @type {any} */ route) => {
+        await held;
+        await route.continue();
+    });
+    await page.load('about');
+    await page.locator('h1').waitFor();
+    await page.show('targets');
+    assert.equal(await page.locator('.banner').getByText(/2030-/).count(), 0);
+    answer();
+    await page.locator('.banner').getByText(/2030-/).waitFor();
+    await page.waitForFunction(() => document.activeElement?.tagName === 'H1');
+});
+
 story('keys go to the pages', async ({ open, world }) => {
     const server = await world();
     const page = await open(server, '');
