@@ -13,7 +13,11 @@ const SYSTEMCTL: &str = r#"#!/bin/sh
 set -u
 root='@ROOT@'
 pid=$(cat "$root/pid" 2>/dev/null || true)
-alive() { [ -n "$pid" ] && [ -r "/proc/$pid/stat" ] && ! grep -q ') Z ' "/proc/$pid/stat"; }
+# The state is read in one step: a process may be gone at any moment, and one that cannot be read is not alive.
+alive() {
+    [ -n "$pid" ] && state=$(cat "/proc/$pid/stat" 2>/dev/null) || return 1
+    case $state in *') Z '* | *') X '*) return 1 ;; esac
+}
 start() {
     alive && return 0
     port=$(cat "$root/port" 2>/dev/null || echo 0)
