@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use crate::access::{check_no_link, open_no_link};
 use crate::disk::{Disk, DiskError, DiskOp};
 use crate::layout::UNFINISHED_MARK;
+use crate::locked_file::LockedFile;
 
 /// A [`Disk`] over a directory of the file system. The files that an `FsDisk` makes are for their owner only (0600, directories 0700).
 ///
@@ -35,10 +36,10 @@ pub struct FsDisk {
 #[derive(Debug)]
 struct Lock {
     /// The lock file. A user can remove or rename the file and make another one with its name, and another process may lock that one.
-    file: File,
+    file: LockedFile,
     /// The directory itself, locked too, because the lock file can be replaced. `None` on a file system that does not lock directories,
     /// such as NFS.
-    _directory: Option<File>,
+    _directory: Option<LockedFile>,
 }
 
 /// The most files, without the locks, that one `FsDisk` has open at a time. To open one more, the disk closes the file whose last use is
@@ -147,7 +148,7 @@ impl Disk for FsDisk {
         options.create(true).truncate(false).write(true).mode(0o600);
         let opened = open_no_link(&mut options, &self.path(name));
         let file = opened.map_err(|e| self.error(DiskOp::Lock, name, e))?;
-        file.try_lock().map_err(|e| {
+        let file = LockedFile::exclusive(file).map_err(|e| {
             let source = match e {
                 TryLockError::WouldBlock => io::ErrorKind::WouldBlock.into(),
                 TryLockError::Error(source) => source,
@@ -308,10 +309,9 @@ fn make_dirs(path: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// [`io::ErrorKind::WouldBlock`] if another process has the lock; another error if the directory cannot be opened.
-fn lock_directory(path: &Path) -> io::Result<Option<File>> {
-    let directory = File::open(path)?;
-    match directory.try_lock() {
-        Ok(()) => Ok(Some(directory)),
+fn lock_directory(path: &Path) -> io::Result<Option<LockedFile>> {
+    match LockedFile::exclusive(File::open(path)?) {
+        Ok(directory) => Ok(Some(directory)),
         Err(TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
         Err(TryLockError::Error(_)) => Ok(None),
     }
@@ -442,6 +442,21 @@ mod tests {
         drop(first);
         second.lock().expect("free now");
         second.check_lock().expect("it has its own");
+    }
+
+    /// The story: a directory was closed while another thread started a program, and could not be opened again for a moment.
+    #[test]
+    fn a_copy_of_the_open_files_does_not_keep_the_lock() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let mut first = FsDisk::new(dir.path()).expect("made");
+        first.lock().expect("locked");
+        let lock = first.lock.as_ref().expect("it has the lock");
+        let directory = lock._directory.as_ref().expect("this file system locks directories");
+        // A child has such copies until it runs its program.
+        let copies = [lock.file.try_clone(), directory.try_clone()];
+        drop(first);
+        FsDisk::new(dir.path()).expect("there").lock().expect("free now");
+        drop(copies);
     }
 
     /// The story: one look at the lock failed for a moment, and a healthy server was read-only until its restart.

@@ -24,6 +24,7 @@ mod index;
 mod io;
 mod kit;
 mod layout;
+mod locked_file;
 mod log;
 mod members;
 mod memory;

@@ -11,6 +11,7 @@ use crate::access::{check_no_link, open_no_link};
 use crate::disk::{Disk, DiskError, DiskOp};
 use crate::fs_disk::{FsDisk, list_names, read_all_at};
 use crate::layout::SHARD;
+use crate::locked_file::LockedFile;
 
 /// A directory that is examined. Every operation that would change the directory is refused with [`io::ErrorKind::ReadOnlyFilesystem`].
 /// Files are opened for reading only, so the right to read them is enough.
@@ -25,7 +26,7 @@ pub struct Directory {
 /// Keeps other processes from taking a directory, until this value is dropped. See [`Directory::pin`].
 #[derive(Debug)]
 pub struct DirectoryPin {
-    _files: Vec<File>,
+    _files: Vec<LockedFile>,
 }
 
 impl Directory {
@@ -68,8 +69,8 @@ impl Directory {
         // The lock file may have been removed while a process runs. So the lock of the directory itself is asked for, too.
         for file in [open_file(&self.root.join(FsDisk::LOCK_FILE)), File::open(&self.root)] {
             let Ok(file) = file else { continue };
-            match file.try_lock_shared() {
-                Ok(()) => held.push(file),
+            match LockedFile::shared(file) {
+                Ok(file) => held.push(file),
                 Err(TryLockError::WouldBlock) => return None,
                 Err(TryLockError::Error(_)) => {}
             }
