@@ -313,10 +313,11 @@ impl PushTables {
     pub(crate) fn contents(&self) -> Vec<String> {
         let mut contents = Vec::new();
         if !self.connections.is_empty() {
-            let named = self
-                .connections
-                .iter()
-                .map(|(name, connection)| format!("{name}: {}", TargetKind::from(connection.kind).name()));
+            let named = self.connections.iter().map(|(name, connection)| {
+                let kind = TargetKind::from(connection.kind);
+                let is_supported = ConnectionPlan::new(kind, Vec::new()).is_supported();
+                format!("{name}: {}{}", kind.name(), if is_supported { "" } else { ", not in this program" })
+            });
             let named: Vec<_> = named.collect();
             contents.push(format!("{} ({})", counted(named.len(), "connection"), named.join(", ")));
         }

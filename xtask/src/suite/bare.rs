@@ -1,4 +1,4 @@
-//! The chore `bare-tests`: the test programs where no program of others is installed. A test either passes, or says which program it needs.
+//! The chore `bare-tests`: the test programs where no external program is installed. A test either passes, or says which program it needs.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -36,7 +36,7 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
         [] => (false, false),
         ["listed"] => (true, false),
         ["write"] => (false, true),
-        _ => bail!("bare-tests takes no word, `listed` or `write`"),
+        _ => bail!("bare-tests takes one word at most: `listed` or `write`, and not `{}`", words.join(" ")),
     };
     let path = bare_path()?;
     let path = path.to_str().context("the folder has a name of text")?;

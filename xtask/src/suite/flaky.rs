@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -15,6 +16,17 @@ use crate::root::{root, target};
 
 /// A test that starts processes runs three times as often, because more can be late in it.
 const PROCESSES: u64 = 3;
+
+const RUNS: RangeInclusive<u64> = 1..=100_000;
+/// 0: no program runs, and the sums are printed.
+const MINUTES: RangeInclusive<u64> = 0..=10_000;
+const COPIES: RangeInclusive<u64> = 1..=16;
+
+/// A number of the command line.
+fn number(text: &str, range: RangeInclusive<u64>) -> Result<u64> {
+    let number = text.parse().ok().filter(|number| range.contains(number));
+    number.with_context(|| format!("`{text}` is no number from {} to {}", range.start(), range.end()))
+}
 
 /// The options of the chore.
 struct Options {
@@ -39,14 +51,19 @@ impl Options {
         let mut options = Self { runs: 20, only: String::new(), limit, copies: 2, since: None, file };
         let mut words = words.iter();
         while let Some(&word) = words.next() {
-            let mut value = || words.next().copied().with_context(|| format!("{word} wants a value"));
-            let number = |text: &str| text.parse::<u64>().with_context(|| format!("`{text}` is no number"));
+            let mut value = || {
+                let value = words.next().copied().filter(|value| !value.starts_with('-'));
+                value.with_context(|| format!("{word} wants a value"))
+            };
             match word {
                 "--only" => options.only = value()?.to_owned(),
-                "--minutes" => options.limit = Duration::from_secs(60 * number(value()?)?),
-                "--copies" => options.copies = number(value()?)?.clamp(1, 16) as usize,
+                "--minutes" => options.limit = Duration::from_secs(60 * number(value()?, MINUTES)?),
+                "--copies" => options.copies = number(value()?, COPIES)? as usize,
                 "--since" => options.since = Some(value()?.to_owned()),
-                word => options.runs = number(word)?,
+                word if word.starts_with('-') => {
+                    bail!("`{word}` is no option; there are --only, --minutes, --copies and --since")
+                }
+                word => options.runs = number(word, RUNS)?,
             }
         }
         Ok(options)
@@ -66,12 +83,11 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
     let goals = programs.into_iter().map(Goal::new).collect::<Result<Vec<_>>>()?;
     let programs: Vec<Goal> = goals.into_iter().filter(|goal| !goal.tests.is_empty()).collect();
     if programs.is_empty() {
-        bail!("no test program has `{}` in its label", options.only);
+        bail!("no test program has `{}` in its label; `cargo xtask tests` lists the labels", options.only);
     }
     let begun = Instant::now();
     let mut load = Load::start()?;
     let mut counts = Counts::read(&options.file)?;
-    let mut failures = 0;
     while let Some(Goal { program, .. }) = next(&programs, &counts.sums(&commits), &options) {
         if begun.elapsed() >= options.limit {
             break;
@@ -87,7 +103,6 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
                 counts.add(&commit, &program.label(), test, failed);
             }
             for (test, failed) in ran.failed() {
-                failures += 1;
                 let kept = keep(program, test, &failed.output, &ran.talk)?;
                 println!(
                     "flaky: FAILED: {} {test}\n{}\n(also in {})",
@@ -101,9 +116,9 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
         println!("flaky: {} s: {}, {} runs", begun.elapsed().as_secs(), program.label(), rounds.len());
     }
     drop(load);
-    report(&programs, &counts.sums(&commits), &options);
+    let failures = report(&programs, &counts.sums(&commits), &options);
     if failures > 0 {
-        bail!("{failures} tests failed in this part; {} has the counts", options.file.display());
+        bail!("{failures} tests failed at least once; {} has the counts", options.file.display());
     }
     Ok(())
 }
@@ -145,7 +160,8 @@ fn next<'a>(goals: &'a [Goal], sums: &BTreeMap<(&str, &str), Count>, options: &O
     goals.iter().filter(|goal| share(goal) < 1_000).min_by_key(|goal| share(goal))
 }
 
-fn report(goals: &[Goal], sums: &BTreeMap<(&str, &str), Count>, options: &Options) {
+/// Prints the sums, and returns how many tests failed at least once.
+fn report(goals: &[Goal], sums: &BTreeMap<(&str, &str), Count>, options: &Options) -> usize {
     for goal in goals {
         println!(
             "flaky: {}: {} of {} runs of each test",
@@ -154,9 +170,15 @@ fn report(goals: &[Goal], sums: &BTreeMap<(&str, &str), Count>, options: &Option
             goal.wanted(options)
         );
     }
-    for ((program, test), count) in sums.iter().filter(|(_, count)| count.failures > 0) {
+    match next(goals, sums, options) {
+        None => println!("flaky: each test has its runs"),
+        Some(_) => println!("flaky: runs are missing; the next part goes on"),
+    }
+    let failed: Vec<_> = sums.iter().filter(|(_, count)| count.failures > 0).collect();
+    for ((program, test), count) in &failed {
         println!("flaky: {program} {test}: failed {} of {} times", count.failures, count.runs);
     }
+    failed.len()
 }
 
 /// Keeps what a failed test wrote.
@@ -181,9 +203,10 @@ struct Load {
 impl Load {
     fn start() -> Result<Self> {
         let folder = target().join("flaky/load");
-        // The loop ends when this program has ended, or when a build fails.
-        let script = "while kill -0 $PPID 2>/dev/null; do \
-            rm -rf \"$1\"; \"$0\" build --quiet --locked --package tickwheel-server --target-dir \"$1\" || exit 1; done";
+        // The loop ends when a build fails, and all of it a second after this program, also when that was killed.
+        let script = "(while kill -0 $PPID 2>/dev/null; do sleep 1; done; kill -s KILL -- -$$) & \
+            while rm -rf \"$1\"; do \"$0\" build --quiet --locked --package tickwheel-server --target-dir \"$1\" || break; done; \
+            kill -s KILL -- -$$";
         let mut command = Command::new("setsid");
         command.args(["sh", "-c", script, env!("CARGO")]).arg(&folder).current_dir(root());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -269,8 +292,16 @@ mod tests {
     #[test]
     fn a_word_that_means_nothing_is_named() {
         let said = |words: &[&str]| Options::read(words).map(drop).map_err(|error| error.to_string());
-        assert_eq!(said(&["often"]), Err("`often` is no number".to_owned()));
+        assert_eq!(said(&["often"]), Err("`often` is no number from 1 to 100000".to_owned()));
+        assert_eq!(said(&["0"]), Err("`0` is no number from 1 to 100000".to_owned()));
+        assert_eq!(
+            said(&["--minutes", "9999999999999"]),
+            Err("`9999999999999` is no number from 0 to 10000".to_owned())
+        );
         assert_eq!(said(&["20", "--only"]), Err("--only wants a value".to_owned()));
+        assert_eq!(said(&["--since", "--only"]), Err("--since wants a value".to_owned()));
+        let options = "--only, --minutes, --copies and --since";
+        assert_eq!(said(&["--runs", "3"]), Err(format!("`--runs` is no option; there are {options}")));
         assert_eq!(said(&["20", "--minutes", "5", "--copies", "4", "--since", "HEAD~3"]), Ok(()));
     }
 }

@@ -1,6 +1,6 @@
 //! The chores `tests` and `slow-tests`: which test programs there are, and which of their tests take the longest.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use super::program::all;
 use super::ran::{How, run as run_program};
@@ -26,10 +26,16 @@ pub(crate) fn file(label: &str) -> Result<()> {
 
 /// Runs the programs with this text in their label, and prints the slowest tests.
 pub(crate) fn slow(only: &str) -> Result<()> {
-    let mut slowest = Vec::new();
-    for program in all()?.iter().filter(|program| program.label().contains(only)) {
+    let (mut slowest, mut failures) = (Vec::new(), 0);
+    let mut programs = all()?;
+    programs.retain(|program| program.label().contains(only));
+    if programs.is_empty() {
+        bail!("no test program has `{only}` in its label; `cargo xtask tests` lists the labels");
+    }
+    for program in &programs {
         let how = How { before: &[], filters: &[], threads: 4, variables: &[] };
         let ran = run_program(program, &how)?;
+        failures += ran.failed().count();
         let failed = ran.failed().map(|(name, _)| format!(" FAILED: {name}")).collect::<String>();
         let sum: f64 = ran.tests.values().map(|test| test.seconds).sum();
         println!("{}: {} tests, {sum:.1} s in all{failed}", program.label(), ran.tests.len());
@@ -38,6 +44,9 @@ pub(crate) fn slow(only: &str) -> Result<()> {
     slowest.sort_by(|a, b| b.0.total_cmp(&a.0));
     for (seconds, label, test) in slowest.iter().take(SLOWEST) {
         println!("{seconds:8.2} s  {label} {test}");
+    }
+    if failures > 0 {
+        bail!("{failures} tests failed");
     }
     Ok(())
 }

@@ -100,7 +100,7 @@ fn tests_of(source: &Text) -> &str {
     source.text.split_once("#[cfg(test)]").map_or("", |(_, tests)| tests)
 }
 
-/// Whether tests of the package in this folder need a program of others.
+/// Whether tests of the package in this folder need an external program.
 #[cfg(test)]
 pub(super) fn has_needs(package: &Path) -> Result<bool> {
     let folders = ["src", "tests"].map(|folder| package.join(folder));

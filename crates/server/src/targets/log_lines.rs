@@ -1,9 +1,19 @@
 //! Log lines about targets.
 
-use tickwheel_api::{ConnectionRow, ConnectionState};
+use tickwheel_api::{ConnectionRow, ConnectionState, TargetKind, WITH_ALL_BROKERS};
 use tickwheel_push::{Notice, TargetState};
 
 use crate::events;
+
+/// The program was built without the kind of a connection.
+pub(super) fn unsupported(connection: &str, kind: TargetKind) {
+    tracing::warn!(
+        event = events::DOUBTFUL,
+        connection,
+        kind = kind.name(),
+        "no target can use the connection, because this program was built without its kind; {WITH_ALL_BROKERS}"
+    );
+}
 
 /// The state of a target changed.
 pub(super) fn changed(notice: &Notice) {

@@ -16,6 +16,7 @@ use tickwheel_queue::{QueueName, Timestamp};
 
 use super::brokers::Named;
 use super::outside::Outside;
+use super::plan::is_supported;
 use super::secrets;
 use super::stored::{Stored, StoredPause};
 use crate::access::refusal::Refusal;
@@ -136,6 +137,10 @@ pub(super) fn plan(target: &TargetBody) -> Plan {
 
 /// Makes the sink of a target that names a connection.
 fn broker(outside: &Outside, target: &TargetBody) -> Result<Arc<dyn Sink>, NotMade> {
+    // Told first: a program without the kind needs no connection of it.
+    if !is_supported(target.kind) {
+        return Err(NotMade::Unsupported(target.kind));
+    }
     let name = target.connection.as_deref().unwrap_or_default();
     let Some(Named { kind, broker }) = outside.brokers.get(name) else {
         let known: Vec<_> = outside.brokers.iter().map(|(name, _)| format!("`{name}`")).collect();

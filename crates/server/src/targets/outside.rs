@@ -11,6 +11,7 @@ use tickwheel_push::guard::Guard;
 use tickwheel_push::webhook::{TlsPlan, TlsPlanError};
 
 use super::brokers::{Brokers, Opened};
+use super::log_lines;
 use super::plan::{PushPlan, PushTls, SecretText};
 use super::secret_keys::{SecretKeyError, SecretKeys};
 
@@ -85,12 +86,16 @@ impl Default for Outside {
 }
 
 impl Outside {
-    /// Reads the files that a plan names.
+    /// Reads the files that a plan names. The log warns of connections that this program cannot use.
     ///
     /// # Errors
     /// The first [`PushError`].
     pub(crate) fn open(plan: &PushPlan) -> Result<Self, PushError> {
         let (opened, faults) = Self::opened(plan);
+        for (name, connection) in plan.connections.iter().filter(|(_, connection)| !connection.is_supported())
+        {
+            log_lines::unsupported(name, connection.kind);
+        }
         faults.into_iter().next().map_or(Ok(opened), Err)
     }
 
