@@ -9,7 +9,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use serde::Deserialize;
 use tickwheel_api::TargetKind;
 use tickwheel_server::Endpoint;
-use tickwheel_server::{ConnectionPlan, PushError, PushPlan, PushTls, Sasl, SecretText};
+use tickwheel_server::{ConnectionPlan, PushError, PushPlan, PushTls, Sasl, SecretText, has_kind};
 
 use crate::faults::{self, Fault};
 use crate::push_lines::PushLines;
@@ -315,8 +315,11 @@ impl PushTables {
         if !self.connections.is_empty() {
             let named = self.connections.iter().map(|(name, connection)| {
                 let kind = TargetKind::from(connection.kind);
-                let is_supported = ConnectionPlan::new(kind, Vec::new()).is_supported();
-                format!("{name}: {}{}", kind.name(), if is_supported { "" } else { ", not in this program" })
+                format!(
+                    "{name}: {}{}",
+                    kind.name(),
+                    if has_kind(kind) { "" } else { ", not in this program" }
+                )
             });
             let named: Vec<_> = named.collect();
             contents.push(format!("{} ({})", counted(named.len(), "connection"), named.join(", ")));

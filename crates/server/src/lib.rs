@@ -44,6 +44,7 @@ pub use service::limits::Limits;
 pub use start_error::StartError;
 pub use targets::{
     ConnectionFault, ConnectionPlan, KeyUse, PushError, PushPlan, PushTls, Sasl, SecretKeyError, SecretText,
+    has_kind,
 };
 pub use telemetry::span::{Attribute, Span, SpanKind, SpanSink};
 pub use tickwheel_push::broker::Endpoint;

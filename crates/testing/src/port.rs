@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::net::TcpListener;
+use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -15,7 +16,7 @@ const COUNT: u32 = 12_000;
 pub fn free_port() -> u16 {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     static LOCKED: Mutex<Vec<File>> = Mutex::new(Vec::new());
-    loop {
+    for _ in 0..COUNT {
         let nth = std::process::id().wrapping_mul(131).wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
         let port = (LOWEST + nth % COUNT) as u16;
         if let Some(file) = lock(port)
@@ -25,11 +26,14 @@ pub fn free_port() -> u16 {
             return port;
         }
     }
+    panic!("all ports from {LOWEST} on are taken");
 }
 
 /// Locks the file of a port; `None`: another process or another call has it.
 fn lock(port: u16) -> Option<File> {
-    let folder = std::env::temp_dir().join("tickwheel-test-ports");
+    // Each user has a folder, because the files of another one cannot be opened.
+    let user = fs::metadata("/proc/self").map_or(0, |process| process.uid());
+    let folder = std::env::temp_dir().join(format!("tickwheel-test-ports-{user}"));
     fs::create_dir_all(&folder).expect("a folder for temporary files");
     let path = folder.join(port.to_string());
     let file = OpenOptions::new().create(true).truncate(false).write(true).open(path).expect("a file");

@@ -147,7 +147,8 @@ impl Goal {
     }
 }
 
-/// One run. A test whose program is missing fails: it would count as a run of a test that does nothing.
+/// One run. A test whose program is missing fails: it would count as a run of a test that does nothing. One that this computer does not allow
+/// counts: no run of it here is another.
 fn one(program: &Program) -> Result<Ran> {
     let variables = [("TICKWHEEL_REQUIRE_ALL".to_owned(), Some("1".to_owned()))];
     let how = How { before: &["nice", "-n", "10"], filters: &[], threads: 4, variables: &variables };

@@ -46,6 +46,9 @@ impl Program {
         let mut command = Command::new(&self.file);
         command.args(["--list", "--format=terse"]).args(words).current_dir(&self.folder);
         let output = command.output().with_context(|| format!("start {}", self.file.display()))?;
+        if !output.status.success() {
+            bail!("{} does not list its tests: {}", self.label(), output.status);
+        }
         let text = String::from_utf8(output.stdout).context("read the names of tests")?;
         Ok(text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
     }

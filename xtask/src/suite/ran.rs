@@ -46,7 +46,7 @@ pub(super) struct How<'a> {
 }
 
 /// A program that takes longer hangs. It is killed, and counts as failed.
-const TIME_MAX: Duration = Duration::from_secs(40 * 60);
+const TIME_MAX: Duration = Duration::from_secs(15 * 60);
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Runs a program to its end.

@@ -260,7 +260,7 @@ export function Overview({ query }) {
     const last = useRef(asked.data);
     if (asked.data !== null) last.current = asked.data;
     const kept = last.current && { ...last.current, queues: last.current.queues.filter((row) => row.queue.startsWith(prefix)) };
-    const live = { ...asked, data: asked.data ?? kept };
+    const live = { ...asked, data: asked.data ?? (asked.error ? null : kept) };
     const [typed, setTyped] = useState(prefix);
     // The filter of the address is shown, unless it is what was typed a moment ago: the letters behind it would be lost.
     const sent = useRef(prefix);

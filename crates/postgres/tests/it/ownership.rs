@@ -198,17 +198,17 @@ fn slow_beats_leave_no_gap() {
     let Some(server) = crate::kit::shared() else { return };
     let database = server.database();
     let mut options = options(&database.url(), "first");
-    options.plan.lease_ms = 2_000;
+    options.plan.lease_ms = 4_000;
     let queue = Queue::options().open_shards(options.connect().expect("taken")).expect("it opens");
     database.psql(
-        "CREATE FUNCTION public.slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.7); RETURN NEW; END $$;
+        "CREATE FUNCTION public.slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(1.4); RETURN NEW; END $$;
          CREATE TRIGGER slow BEFORE UPDATE OF beat ON tickwheel.node FOR EACH ROW EXECUTE FUNCTION public.slow()",
     );
     let beat = || database.psql("SELECT beat FROM tickwheel.node").parse::<u64>().expect("a number");
     let before = beat();
     until("some slow beats", || {
         assert!(queue.health().ready, "{:?}", queue.health());
-        beat() >= before + 6
+        beat() >= before + 4
     });
     database.psql("DROP TRIGGER slow ON tickwheel.node");
     queue.close();

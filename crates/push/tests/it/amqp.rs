@@ -1,12 +1,10 @@
 //! The amqp sink against a real RabbitMQ broker.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use crate::rabbit::{Broker, MESSAGE_BYTES_MAX};
-use lapin::options::{
-    BasicGetOptions, ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions, QueuePurgeOptions,
-};
+use crate::kit::{until, until_or};
+use crate::rabbit::{Broker, MESSAGE_BYTES_MAX, get};
+use lapin::options::{ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions, QueuePurgeOptions};
 use lapin::types::{AMQPValue, FieldTable};
 use lapin::{BasicProperties, Channel, ExchangeKind};
 use tickwheel_push::amqp::{AmqpDial, AmqpForm, AmqpPlan, AmqpSink, CONTENT_TYPE_PACKED, Packed};
@@ -67,35 +65,17 @@ impl Pushed {
     }
 
     async fn until(&self, what: &str, holds: impl Fn(&Self) -> bool) {
-        for _ in 0..9_000 {
-            if holds(self) {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-        let view = self.push.view(&self.name).expect("a target");
-        panic!(
-            "{what}: {:?} {:?} {:?}",
-            view.state,
-            view.reason,
-            view.figures.outcomes().collect::<Vec<_>>()
-        );
+        let told = || {
+            let view = self.push.view(&self.name).expect("a target");
+            let outcomes: Vec<_> = view.figures.outcomes().collect();
+            format!("{what}: {:?} {:?} {outcomes:?}", view.state, view.reason)
+        };
+        until_or(told, || holds(self)).await;
     }
 
     async fn until_acked(&self, key: &str) {
         self.until("acked", |pushed| pushed.task(key).is_none()).await;
     }
-}
-
-/// Waits until a condition holds.
-async fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    for _ in 0..9_000 {
-        if holds() {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    panic!("{what}");
 }
 
 fn plan(exchange: &str, routing_key: &str) -> AmqpPlan {
@@ -127,17 +107,6 @@ async fn bind(channel: &Channel, exchange: &str, kind: ExchangeKind, routing_key
         )
         .await
         .expect("a binding");
-}
-
-async fn get(channel: &Channel, queue: &str) -> lapin::message::Delivery {
-    for _ in 0..2_000 {
-        let message = channel.basic_get(queue.into(), BasicGetOptions { no_ack: true }).await;
-        if let Some(message) = message.expect("the broker answers") {
-            return message.delivery;
-        }
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    panic!("no message in {queue}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::kit::foreign;
-use crate::rabbit::Broker;
+use crate::kit::{foreign, until};
+use crate::rabbit::{Broker, get};
 use lapin::options::{
     BasicAckOptions, BasicGetOptions, BasicPublishOptions, ConfirmSelectOptions, ExchangeDeclareOptions,
     QueueBindOptions, QueueDeclareOptions,
@@ -81,17 +81,6 @@ impl Bridged {
     }
 }
 
-/// Waits until a condition holds.
-async fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    for _ in 0..9_000 {
-        if holds() {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    panic!("{what}");
-}
-
 /// A queue behind the exchange of due messages, as a consumer has it.
 async fn consumer(channel: &Channel, plan: &BridgePlan, queue: &str, routing_key: &str) {
     let durable = QueueDeclareOptions { durable: true, ..QueueDeclareOptions::default() };
@@ -130,17 +119,6 @@ async fn publisher(broker: &Broker) -> (lapin::Connection, Channel) {
     let channel = client.create_channel().await.expect("a channel");
     channel.confirm_select(ConfirmSelectOptions::default()).await.expect("confirms");
     (client, channel)
-}
-
-async fn get(channel: &Channel, queue: &str) -> lapin::message::Delivery {
-    for _ in 0..2_000 {
-        let message = channel.basic_get(queue.into(), BasicGetOptions { no_ack: true }).await;
-        if let Some(message) = message.expect("the broker answers") {
-            return message.delivery;
-        }
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    panic!("no message in {queue}");
 }
 
 fn plan(name: &str) -> BridgePlan {

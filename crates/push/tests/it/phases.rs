@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::kit::{Broker, From, Phases, Pushed, find};
+use crate::kit::{Broker, From, Phases, Pushed, find, until};
 use async_nats::jetstream;
 use krafka::Kafka;
 use krafka::admin::{CreateTopicsOptions, NewTopic};
@@ -32,13 +32,11 @@ async fn kill_at(
     let pushed = Pushed::start(sink);
     pushed.put("order:1");
     let mut stopped = None;
-    for _ in 0..60_000 {
+    until("the talk stops or ends", || {
         stopped = phases.stopped();
-        if stopped.is_some() || pushed.are_gone(1..2) {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+        stopped.is_some() || pushed.are_gone(1..2)
+    })
+    .await;
     if stopped.is_some() {
         kill_and_start_again(&phases).await;
     }

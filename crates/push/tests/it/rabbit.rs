@@ -127,6 +127,16 @@ impl Broker {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
+    #[expect(clippy::print_stderr, reason = "the log is for the reader of a failed test")]
+    fn print_log(&self) {
+        let files = std::fs::read_dir(self.folder.path().join("log")).into_iter().flatten().flatten();
+        for file in files.filter(|file| file.path().is_file()) {
+            let text = std::fs::read(file.path()).unwrap_or_default();
+            let end = &text[text.len().saturating_sub(16_384)..];
+            eprintln!("---- {} ----\n{}", file.path().display(), String::from_utf8_lossy(end));
+        }
+    }
+
     fn command(&self, program: &str) -> Command {
         let path = |name: &str| self.folder.path().join(name);
         let mut command = Command::new(Path::new(PROGRAMS).join(program));
@@ -192,7 +202,11 @@ impl Broker {
 }
 
 impl Drop for Broker {
+    /// Kills the broker. A test that fails prints the end of its log first.
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.print_log();
+        }
         self.kill();
         let _ = self.epmd.kill();
         let _ = self.epmd.wait();
@@ -204,5 +218,20 @@ fn until_open(port: u16) {
     while TcpStream::connect(("127.0.0.1", port)).is_err() {
         assert!(begun.elapsed() < tickwheel_testing::HANG_TIME, "no server at port {port}");
         std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Takes the next message of a queue, and waits for it.
+#[allow(dead_code, reason = "used by some of the tests that share this file")]
+pub(crate) async fn get(channel: &lapin::Channel, queue: &str) -> lapin::message::Delivery {
+    let options = lapin::options::BasicGetOptions { no_ack: true };
+    let begun = Instant::now();
+    loop {
+        let message = channel.basic_get(queue.into(), options).await;
+        if let Some(message) = message.expect("the broker answers") {
+            return message.delivery;
+        }
+        assert!(begun.elapsed() < tickwheel_testing::HANG_TIME, "no message in {queue}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }

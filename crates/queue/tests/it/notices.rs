@@ -15,6 +15,11 @@ fn opened(options: Options, directory: &Path) -> (Queue, Receiver<Notice>) {
     (queue.expect("a directory opens"), told)
 }
 
+/// No disk is so slow, so no commit is told as slow.
+fn quiet() -> Options {
+    Queue::options().slow_commit(Duration::from_secs(3_600))
+}
+
 fn put(queue: &Queue, key: &str) -> Result<Seq, PutError> {
     let name = QueueName::new("q").expect("a name");
     let put = Put::new(&name, Key::new(key).expect("a key")).after(Duration::from_secs(3_600));
@@ -26,7 +31,7 @@ fn put(queue: &Queue, key: &str) -> Result<Seq, PutError> {
 #[test]
 fn a_queue_whose_lock_is_taken_away_changes_nothing_any_more() {
     let directory = tempfile::tempdir().expect("a directory");
-    let (queue, told) = opened(Queue::options(), directory.path());
+    let (queue, told) = opened(quiet(), directory.path());
     put(&queue, "a").expect("taken");
     fs::remove_file(directory.path().join("lock")).expect("removed");
     let removed = Instant::now();
@@ -54,9 +59,7 @@ fn a_slow_commit_is_told() {
     let slow = told.recv_timeout(tickwheel_testing::HANG_TIME).expect("it is told");
     assert!(matches!(slow, Notice::CommitSlow { .. } | Notice::CommitWaits { .. }), "{slow:?}");
     let directory = tempfile::tempdir().expect("a directory");
-    // No disk is so slow, so this does not depend on the machine.
-    let longer = Duration::from_secs(3_600);
-    let (queue, told) = opened(Queue::options().slow_commit(longer), directory.path());
+    let (queue, told) = opened(quiet(), directory.path());
     put(&queue, "a").expect("taken");
     drop(queue);
     assert_eq!(
@@ -84,7 +87,7 @@ fn an_opening_says_what_it_found() {
 #[test]
 fn a_checkpoint_that_is_late_is_told_and_its_end_too() {
     let directory = tempfile::tempdir().expect("a directory");
-    let (queue, told) = opened(Queue::options().checkpoint_after_bytes(4_096), directory.path());
+    let (queue, told) = opened(quiet().checkpoint_after_bytes(4_096), directory.path());
     let name = QueueName::new("q").expect("a name");
     let large = Put::new(&name, Key::new("a").expect("a key")).payload(vec![1; 1 << 16]);
     queue.put(large.after(Duration::from_secs(3_600))).wait().expect("taken");

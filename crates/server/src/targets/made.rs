@@ -14,9 +14,8 @@ use tickwheel_push::webhook::{
 use tickwheel_push::{Attempt, Message, Outcome, Pause, Sink, Target};
 use tickwheel_queue::{QueueName, Timestamp};
 
-use super::brokers::Named;
+use super::brokers::{Named, has_kind};
 use super::outside::Outside;
-use super::plan::is_supported;
 use super::secrets;
 use super::stored::{Stored, StoredPause};
 use crate::access::refusal::Refusal;
@@ -138,7 +137,7 @@ pub(super) fn plan(target: &TargetBody) -> Plan {
 /// Makes the sink of a target that names a connection.
 fn broker(outside: &Outside, target: &TargetBody) -> Result<Arc<dyn Sink>, NotMade> {
     // Told first: a program without the kind needs no connection of it.
-    if !is_supported(target.kind) {
+    if !has_kind(target.kind) {
         return Err(NotMade::Unsupported(target.kind));
     }
     let name = target.connection.as_deref().unwrap_or_default();

@@ -29,6 +29,7 @@ mod secrets;
 mod shown;
 mod stored;
 
+pub use brokers::has_kind;
 pub use connection_fault::ConnectionFault;
 pub(crate) use facts::{HandFacts, HandState, TargetFacts};
 pub(crate) use keeper::{TargetFigures, Targets};

@@ -10,7 +10,7 @@ use rustls::ClientConfig;
 use tickwheel_push::guard::Guard;
 use tickwheel_push::webhook::{TlsPlan, TlsPlanError};
 
-use super::brokers::{Brokers, Opened};
+use super::brokers::{Brokers, Opened, has_kind};
 use super::log_lines;
 use super::plan::{PushPlan, PushTls, SecretText};
 use super::secret_keys::{SecretKeyError, SecretKeys};
@@ -92,7 +92,7 @@ impl Outside {
     /// The first [`PushError`].
     pub(crate) fn open(plan: &PushPlan) -> Result<Self, PushError> {
         let (opened, faults) = Self::opened(plan);
-        for (name, connection) in plan.connections.iter().filter(|(_, connection)| !connection.is_supported())
+        for (name, connection) in plan.connections.iter().filter(|(_, connection)| !has_kind(connection.kind))
         {
             log_lines::unsupported(name, connection.kind);
         }

@@ -81,24 +81,6 @@ impl ConnectionPlan {
             database: None,
         }
     }
-
-    /// Whether this program can use the connection. Each kind of broker is a feature with which the program was built or not.
-    #[must_use]
-    pub const fn is_supported(&self) -> bool {
-        is_supported(self.kind)
-    }
-}
-
-/// Whether this program has targets of this kind.
-pub(super) const fn is_supported(kind: TargetKind) -> bool {
-    match kind {
-        TargetKind::Webhook => true,
-        TargetKind::Amqp => cfg!(feature = "amqp"),
-        TargetKind::Beanstalk => cfg!(feature = "beanstalk"),
-        TargetKind::Kafka => cfg!(feature = "kafka"),
-        TargetKind::Nats => cfg!(feature = "nats"),
-        TargetKind::Redis => cfg!(feature = "redis"),
-    }
 }
 
 /// How Kafka is told the user and the password.

@@ -1,30 +1,15 @@
 //! Messages that cannot be kept.
-
-use std::time::Duration;
-
-use lapin::options::{BasicGetOptions, BasicPublishOptions, ConfirmSelectOptions};
+use lapin::options::{BasicPublishOptions, ConfirmSelectOptions};
 use lapin::types::{AMQPValue, FieldTable};
 use lapin::{BasicProperties, Channel};
-use tokio::time::sleep;
 
 use crate::bridge::programs::{Program, count};
 use crate::bridge::publisher::connect;
 use crate::bridge::start::{ANY, server_at};
-use crate::rabbit::Broker;
+use crate::rabbit::{Broker, get};
 
 /// 200 years (ms).
 const TOO_FAR_MS: i64 = 200 * 365 * 86_400_000;
-
-async fn get(channel: &Channel, queue: &str) -> lapin::message::Delivery {
-    for _ in 0..60_000 {
-        let message = channel.basic_get(queue.into(), BasicGetOptions { no_ack: true }).await;
-        if let Some(message) = message.expect("the broker answers") {
-            return message.delivery;
-        }
-        sleep(Duration::from_millis(5)).await;
-    }
-    panic!("no message in {queue}");
-}
 
 async fn publish(channel: &Channel, exchange: &str, header: (&str, AMQPValue), body: &[u8]) {
     let mut headers = FieldTable::default();

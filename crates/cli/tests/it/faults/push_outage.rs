@@ -20,7 +20,7 @@ use crate::faults::needs::{Need, has_for, number, say};
 use crate::faults::push::until_empty;
 use crate::faults::receiver::{DONE, Receiver, Reply};
 use crate::faults::redis::Redis;
-use crate::faults::report::{wait_for, wait_up_to};
+use crate::faults::report::wait_for;
 use crate::faults::server::{Home, Server};
 
 /// The number of tasks in each queue.
@@ -207,9 +207,8 @@ impl Outage {
             thread::sleep(Duration::from_millis(100));
         }
         // The end comes while nothing is under way, so that no attempt is half in the outage. A broker that is down has none.
-        let patience = self.open_max() + Duration::from_secs(30);
         let earlier = view().attempts;
-        let before = wait_up_to(patience, "a probe that failed", || {
+        let before = wait_for("a probe that failed", || {
             let view = view();
             let has_just_opened = view.attempts != earlier || fault == Fault::Broker;
             (is_open(&view) && has_just_opened).then_some(view)
@@ -230,7 +229,7 @@ impl Outage {
             Some(redis) => of_stream(redis),
             None => arrivals.lock().expect("no panic").clone(),
         };
-        let arrived = wait_up_to(patience, "all tasks", || {
+        let arrived = wait_for("all tasks", || {
             let arrived = arrived();
             (arrived.len() as u64 >= TASKS).then_some(arrived)
         });
@@ -280,7 +279,8 @@ impl Outage {
             let (connection, stream) = (Some("main".to_owned()), Some(STREAM.to_owned()));
             TargetBody { connection, stream, ..TargetBody::of_kind(TargetKind::Redis) }
         } else {
-            let timeout_ms = (fault == Fault::Silence).then_some(1_000);
+            // After the outage, an answer may not take longer.
+            let timeout_ms = (fault == Fault::Silence).then_some(4_000);
             TargetBody { url: Some(url), timeout_ms, ..TargetBody::of_kind(TargetKind::Webhook) }
         };
         let target = TargetBody {

@@ -25,13 +25,9 @@ pub(crate) fn ready(url: &str) -> (u16, Value) {
     (status, serde_json::from_str(&body).expect("JSON"))
 }
 
-/// Polls until there is a result. Panics after half a minute.
-pub(crate) fn wait_for<T>(what: &str, ask: impl FnMut() -> Option<T>) -> T {
-    wait_up_to(tickwheel_testing::HANG_TIME, what, ask)
-}
-
-/// Polls until there is a result. Panics after this time.
-pub(crate) fn wait_up_to<T>(limit: Duration, what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
+/// Polls until there is a result. Panics if the test hangs.
+pub(crate) fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
+    let limit = tickwheel_testing::HANG_TIME;
     let begun = Instant::now();
     loop {
         if let Some(answer) = ask() {

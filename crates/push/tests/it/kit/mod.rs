@@ -6,6 +6,7 @@
 //! - `refusing`: a proxy that answers with errors of Kafka.
 //! - `pushed`: a queue whose tasks go to a sink.
 //! - `tls_front`: TLS in front of a plain server.
+//! - `until`: waits for what a broker or a receiver does.
 
 #![allow(dead_code, unused_imports, reason = "each test uses some of the parts")]
 
@@ -15,8 +16,10 @@ mod phases;
 mod pushed;
 mod refusing;
 pub(crate) mod tls_front;
+mod until;
 
 pub(crate) use broker::{Broker, find};
 pub(crate) use phases::{From, Phases};
 pub(crate) use pushed::Pushed;
 pub(crate) use refusing::Refusing;
+pub(crate) use until::{until, until_or};

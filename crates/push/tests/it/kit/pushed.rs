@@ -8,6 +8,8 @@ use tickwheel_push::dispatch::{BreakerPlan, Plan};
 use tickwheel_push::{Push, Sink, Target, TargetView};
 use tickwheel_queue::{Death, Get, Key, Put, Queue, QueueName, Retry, TaskView};
 
+use super::until_or;
+
 /// A queue in memory with the name `close`, and its target. A task is dead after three attempts.
 pub(crate) struct Pushed {
     pub(crate) queue: Queue,
@@ -69,14 +71,7 @@ impl Pushed {
 
     /// Waits until a condition holds.
     pub(crate) async fn until(&self, what: &str, holds: impl Fn(&Self) -> bool) {
-        const PAUSE: Duration = Duration::from_millis(10);
-        for _ in 0..tickwheel_testing::HANG_TIME.as_millis() / PAUSE.as_millis() {
-            if holds(self) {
-                return;
-            }
-            tokio::time::sleep(PAUSE).await;
-        }
-        panic!("never {what}: {:?}", self.view());
+        until_or(|| format!("never {what}: {:?}", self.view()), || holds(self)).await;
     }
 
     /// Returns the target as others see it.

@@ -7,6 +7,19 @@ use tickwheel_api::TargetKind;
 
 use super::broker::{Broker, Opened};
 
+/// Whether this program has targets of a kind. Each kind of broker is a feature with which the program was built or not.
+#[must_use]
+pub const fn has_kind(kind: TargetKind) -> bool {
+    match kind {
+        TargetKind::Webhook => true,
+        TargetKind::Amqp => cfg!(feature = "amqp"),
+        TargetKind::Beanstalk => cfg!(feature = "beanstalk"),
+        TargetKind::Kafka => cfg!(feature = "kafka"),
+        TargetKind::Nats => cfg!(feature = "nats"),
+        TargetKind::Redis => cfg!(feature = "redis"),
+    }
+}
+
 /// The connections of the configuration.
 #[derive(Default)]
 pub(in crate::targets) struct Brokers {

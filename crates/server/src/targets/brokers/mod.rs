@@ -27,5 +27,6 @@ mod nats;
 #[cfg(feature = "redis")]
 mod redis;
 
+pub use all::has_kind;
 pub(super) use all::{Brokers, Named};
 pub(super) use broker::Opened;
