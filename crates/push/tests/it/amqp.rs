@@ -283,9 +283,7 @@ async fn a_broker_that_is_killed_with_messages_unconfirmed_loses_none() {
     let channel = client.create_channel().await.expect("a channel");
     declare(&channel, "kill", &[("x-queue-type", AMQPValue::LongString("quorum".into()))]).await;
     drop((channel, client));
-    // RabbitMQ writes a new queue to its disk some time after it has confirmed it, and a kill before that loses the queue.
-    broker.app("stop_app");
-    broker.app("start_app");
+    broker.keep_queues();
     let link = broker.link();
     let pushed = Pushed::start(plan("", "kill"), &link);
     const COUNT: usize = 4_000;

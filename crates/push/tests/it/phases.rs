@@ -9,7 +9,7 @@ use async_nats::jetstream;
 use krafka::Kafka;
 use krafka::admin::{CreateTopicsOptions, NewTopic};
 use lapin::options::QueueDeclareOptions;
-use lapin::types::FieldTable;
+use lapin::types::{AMQPValue, FieldTable};
 use tickwheel_push::Sink;
 use tickwheel_push::amqp::{AmqpConnection, AmqpDial, AmqpForm, AmqpPlan, AmqpSink};
 use tickwheel_push::beanstalk::{BeanstalkConnection, BeanstalkPlan, BeanstalkSink};
@@ -166,6 +166,9 @@ async fn make_topic(broker: &Broker) {
 }
 
 /// RabbitMQ takes seconds to start. So it is killed at each third phase only, unless the run is long.
+///
+/// The queue is a quorum queue. On a busy computer, RabbitMQ before 3.11 may forget at its start that a classic durable queue is there, and
+/// returns each message as unroutable: <https://github.com/rabbitmq/rabbitmq-server/pull/4563>.
 #[tokio::test(flavor = "multi_thread")]
 async fn rabbitmq() {
     let Some(broker) = crate::rabbit::Broker::start() else { return };
@@ -174,8 +177,11 @@ async fn rabbitmq() {
         let client = broker.client().await;
         let channel = client.create_channel().await.expect("a channel");
         let options = QueueDeclareOptions { durable: true, ..QueueDeclareOptions::default() };
-        channel.queue_declare("due".into(), options, FieldTable::default()).await.expect("a queue");
+        let mut arguments = FieldTable::default();
+        arguments.insert("x-queue-type".into(), AMQPValue::LongString("quorum".into()));
+        channel.queue_declare("due".into(), options, arguments).await.expect("a queue");
     }
+    broker.keep_queues();
     let mut lost = Vec::new();
     for nth in (0..).step_by(step) {
         let phases = Phases::start(format!("127.0.0.1:{}", broker.port()), nth);

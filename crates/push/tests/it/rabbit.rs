@@ -114,6 +114,13 @@ impl Broker {
         }
     }
 
+    /// Writes all queues to the disk. RabbitMQ does so some time after it has confirmed a new queue, and a kill before that loses the queue.
+    #[allow(dead_code, reason = "used by one of the tests that share this file")]
+    pub(crate) fn keep_queues(&self) {
+        self.app("stop_app");
+        self.app("start_app");
+    }
+
     /// Stops the broker in its running machine, or starts it again: connections end, and ports close.
     #[allow(dead_code, reason = "used by one of the tests that share this file")]
     pub(crate) fn app(&self, word: &str) {

@@ -143,7 +143,9 @@ async fn the_listener_keeps_its_limits_and_ends_its_waits() {
     second.0.read_to_string(&mut told).await.expect("told, and closed");
     assert!(told.starts_with("-ERR") && told.contains("--max-connections"), "{told:?}");
     let waits = tokio::spawn(async move { worker.ask("GETJOB shop/close 3600000", 1).await });
-    tokio::time::sleep(Duration::from_millis(50)).await;
+    while served.metric("tickwheel_waiting_leases").await != "1" {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
     served.stop().await;
     assert_eq!(waits.await.expect("answered"), ["*-1"], "a stop ends the wait");
 }
