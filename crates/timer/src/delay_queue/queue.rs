@@ -177,9 +177,10 @@ impl<T> DelayQueue<T> {
     /// # use tickwheel::{DelayQueue, Timer};
     /// # let runtime = tokio::runtime::Builder::new_current_thread().build()?;
     /// # runtime.block_on(async {
-    /// let queue = DelayQueue::new(&Timer::new()?);
-    /// queue.push("second", Duration::from_millis(2))?;
-    /// queue.push("first", Duration::from_millis(1))?;
+    /// let timer = Timer::new()?;
+    /// let (queue, start) = (DelayQueue::new(&timer), timer.now());
+    /// queue.push_at("second", start.saturating_add(Duration::from_millis(2)))?;
+    /// queue.push_at("first", start.saturating_add(Duration::from_millis(1)))?;
     /// let mut order = vec![];
     /// while let Some(next) = queue.next().await {
     ///     order.push(next);

@@ -66,10 +66,10 @@ use crate::{Interval, Monotonic, Motion, Sleep, TimeoutError};
 ///
 /// let timer = Timer::new()?;
 /// let (sender, receiver) = mpsc::channel();
-/// let late = sender.clone();
-/// timer.schedule(Duration::from_millis(2), move || late.send("second").unwrap()).unwrap();
-/// timer.schedule(Duration::from_millis(1), move || sender.send("first").unwrap()).unwrap();
-/// assert_eq!(receiver.iter().collect::<Vec<_>>(), ["first", "second"]);
+/// let late = timer.schedule(Duration::from_secs(3_600), || println!("no answer")).unwrap();
+/// timer.schedule(Duration::from_millis(1), move || sender.send("answer").unwrap()).unwrap();
+/// assert_eq!(receiver.recv(), Ok("answer"));
+/// assert!(late.cancel());
 /// # Ok::<(), tickwheel::BuildError>(())
 /// ```
 #[derive(Clone)]

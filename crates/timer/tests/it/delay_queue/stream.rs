@@ -149,8 +149,9 @@ fn a_stream_on_the_systems_clock_needs_no_runtime() {
     let clock = SystemClock::new();
     let timer = Timer::builder().clock(clock).build().expect("a timer");
     let queue = DelayQueue::new(&timer);
+    let start = clock.now();
     for delay in [4, 2, 6] {
-        let due = clock.now().saturating_add(ms(delay));
+        let due = start.saturating_add(ms(delay));
         queue.push_at((delay, due), due).expect("it is open");
     }
     let mut order = vec![];
