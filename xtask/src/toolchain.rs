@@ -1,6 +1,7 @@
 //! Targets and programs that a check needs. A check without one of them says that it did not run.
 
 use std::env;
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -28,17 +29,24 @@ pub(crate) fn has_program(name: &str) -> bool {
     asked.is_ok_and(|status| status.success())
 }
 
-/// Cargo, as a person calls it. `cargo xtask` sets variables about its own package, and a library whose build looks at them, as that of `ring`
-/// does, would be compiled again with all that is above it.
+/// Cargo, as a person calls it.
 pub(crate) fn cargo() -> Command {
-    let mut cargo = Command::new(env!("CARGO"));
+    by_itself(env!("CARGO"), &[])
+}
+
+/// A program, behind words such as `nice`, as a person calls it. `cargo xtask` sets variables about its own package, and a library whose build
+/// looks at them, as that of `ring` does, would be compiled again with all that is above it.
+pub(crate) fn by_itself(program: impl AsRef<OsStr>, before: &[&str]) -> Command {
+    let mut words = before.iter().map(OsStr::new).chain([program.as_ref()]);
+    let mut command = Command::new(words.next().expect("at least the program"));
+    command.args(words);
     for (name, _) in env::vars_os() {
         let name = name.to_string_lossy();
         if ["CARGO_PKG_", "CARGO_MANIFEST_"].iter().any(|begin| name.starts_with(begin)) {
-            cargo.env_remove(&*name);
+            command.env_remove(&*name);
         }
     }
-    cargo
+    command
 }
 
 /// Says that something was not checked. With `TICKWHEEL_REQUIRE_ALL=1` that is a failure.

@@ -177,7 +177,8 @@ mod tests {
 
     fn program() -> Program {
         let (package, name) = ("p".to_owned(), "it".to_owned());
-        Program { package, name, has_processes: true, folder: PathBuf::new(), file: PathBuf::new() }
+        let (folder, file, words) = (PathBuf::new(), PathBuf::new(), Vec::new());
+        Program { package, name, has_processes: true, folder, file, words }
     }
 
     fn ran(seconds: f64, outcome: Outcome, skips: &[&str]) -> Ran {

@@ -47,6 +47,20 @@ pub(super) fn read(line: &str) -> Option<Event> {
     }
 }
 
+/// Reads a line of the harness's plain format, which `said` has all lines of. It tells of a test when it has ended.
+pub(super) fn read_plain(line: &str, said: &str) -> Option<Event> {
+    let (test, end) = line.strip_prefix("test ")?.rsplit_once(" ... ")?;
+    // An example that is only compiled, or that has to fail, says so behind its name.
+    let modes = [" - compile", " - compile fail", " - should panic"];
+    let test = modes.iter().find_map(|mode| test.strip_suffix(mode)).unwrap_or(test).to_owned();
+    let ended = |outcome, output| Some(Event::Ended { test: test.clone(), outcome, seconds: 0.0, output });
+    match end {
+        "ok" => ended(Outcome::Passed, String::new()),
+        "FAILED" => ended(Outcome::Failed, said.to_owned()),
+        _ => end.starts_with("ignored").then_some(Event::Ignored(test)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -74,6 +88,27 @@ mod tests {
             output: "why\n".to_owned(),
         };
         assert_eq!(read(failed), Some(expected));
+    }
+
+    #[test]
+    fn an_example_is_read_in_the_plain_format() {
+        let ended = |test: &str, outcome, output: &str| {
+            let (test, output) = (test.to_owned(), output.to_owned());
+            Some(Event::Ended { test, outcome, seconds: 0.0, output })
+        };
+        assert_eq!(
+            read_plain("test src/a.rs - A (line 3) ... ok", "all"),
+            ended("src/a.rs - A (line 3)", Outcome::Passed, "")
+        );
+        assert_eq!(
+            read_plain("test src/a.rs - A (line 9) - compile fail ... FAILED", "all"),
+            ended("src/a.rs - A (line 9)", Outcome::Failed, "all")
+        );
+        let ignored = Some(Event::Ignored("src/b.rs - B (line 1)".to_owned()));
+        assert_eq!(read_plain("test src/b.rs - B (line 1) ... ignored", "all"), ignored);
+        for line in ["test result: ok. 36 passed; 0 failed", "running 36 tests", "test a ... between"] {
+            assert_eq!(read_plain(line, "all"), None, "{line}");
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use super::counts::{Count, Counts};
-use super::program::{Program, all};
+use super::program::{Program, all, examples, labelled};
 use super::ran::{How, Ran, run as run_program};
 use crate::root::{root, target};
 
@@ -78,13 +78,9 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
         bail!("the counts belong to a commit, so commit first: `git status` tells what has changed");
     }
     let commits = commits(&commit, options.since.as_deref())?;
-    let mut programs = all()?;
-    programs.retain(|program| program.label().contains(&options.only));
+    let programs = labelled([all()?, examples()?].concat(), &options.only)?;
     let goals = programs.into_iter().map(Goal::new).collect::<Result<Vec<_>>>()?;
     let programs: Vec<Goal> = goals.into_iter().filter(|goal| !goal.tests.is_empty()).collect();
-    if programs.is_empty() {
-        bail!("no test program has `{}` in its label; `cargo xtask tests` lists the labels", options.only);
-    }
     let begun = Instant::now();
     let mut load = Load::start()?;
     let mut counts = Counts::read(&options.file)?;
@@ -261,7 +257,8 @@ mod tests {
 
     fn goal(package: &str, has_processes: bool, tests: &[&str]) -> Goal {
         let (package, name) = (package.to_owned(), "it".to_owned());
-        let program = Program { package, name, has_processes, folder: PathBuf::new(), file: PathBuf::new() };
+        let (folder, file, words) = (PathBuf::new(), PathBuf::new(), Vec::new());
+        let program = Program { package, name, has_processes, folder, file, words };
         Goal { program, tests: tests.iter().map(ToString::to_string).collect() }
     }
 

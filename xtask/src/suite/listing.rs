@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, bail};
 
-use super::program::all;
+use super::program::{all, labelled};
 use super::ran::{How, run as run_program};
 
 /// The number of tests in the list.
@@ -27,12 +27,7 @@ pub(crate) fn file(label: &str) -> Result<()> {
 /// Runs the programs with this text in their label, and prints the slowest tests.
 pub(crate) fn slow(only: &str) -> Result<()> {
     let (mut slowest, mut failures) = (Vec::new(), 0);
-    let mut programs = all()?;
-    programs.retain(|program| program.label().contains(only));
-    if programs.is_empty() {
-        bail!("no test program has `{only}` in its label; `cargo xtask tests` lists the labels");
-    }
-    for program in &programs {
+    for program in &labelled(all()?, only)? {
         let how = How { before: &[], filters: &[], threads: 4, variables: &[] };
         let ran = run_program(program, &how)?;
         failures += ran.failed().count();

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use anyhow::{Context, Result, bail};
 use cargo_metadata::Message;
 
 use crate::root::{Text, metadata, root, texts};
-use crate::toolchain::cargo;
+use crate::toolchain::{by_itself, cargo};
 
 /// The functions of `tickwheel_testing` by which a test says that a program is missing.
 const NEEDS: [&str; 4] = ["has(", "missing(", "missing_for(", "postgres("];
@@ -28,12 +28,19 @@ pub(super) struct Program {
     /// The folder of its package, where cargo starts it.
     pub(super) folder: PathBuf,
     pub(super) file: PathBuf,
+    /// Words before those of the harness. Empty, unless cargo itself is the program: it runs the examples in the documentation of a package.
+    pub(super) words: Vec<String>,
 }
 
 impl Program {
     /// The package and the name.
     pub(super) fn label(&self) -> String {
         format!("{} {}", self.package, self.name)
+    }
+
+    /// Whether its tests are the examples in the documentation of its package.
+    pub(super) fn is_examples(&self) -> bool {
+        !self.words.is_empty()
     }
 
     /// The names of its tests, without those that only run when they are asked for.
@@ -43,11 +50,12 @@ impl Program {
     }
 
     fn listed(&self, words: &[&str]) -> Result<BTreeSet<String>> {
-        let mut command = Command::new(&self.file);
-        command.args(["--list", "--format=terse"]).args(words).current_dir(&self.folder);
+        let mut command = by_itself(&self.file, &[]);
+        command.args(&self.words).args(["--list", "--format=terse"]).args(words).current_dir(&self.folder);
         let output = command.output().with_context(|| format!("start {}", self.file.display()))?;
         if !output.status.success() {
-            bail!("{} does not list its tests: {}", self.label(), output.status);
+            let said = String::from_utf8_lossy(&output.stderr);
+            bail!("{} does not list its tests: {}\n{said}", self.label(), output.status);
         }
         let text = String::from_utf8(output.stdout).context("read the names of tests")?;
         Ok(text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
@@ -76,12 +84,48 @@ pub(super) fn all() -> Result<Vec<Program>> {
             has_processes: has_processes(folder.as_std_path(), is_test)?,
             folder: folder.into(),
             file: file.into(),
+            words: Vec::new(),
         });
     }
     if !build.wait().context("wait for cargo")?.success() {
         bail!("the tests do not build");
     }
     programs.sort();
+    Ok(programs)
+}
+
+/// The examples in the documentation of each package of the workspace, in the order of their labels. They are compiled at each run.
+pub(super) fn examples() -> Result<Vec<Program>> {
+    let metadata = metadata(&root())?;
+    let mut programs = Vec::new();
+    for package in metadata.workspace_packages() {
+        if !package.targets.iter().any(|target| target.doctest) {
+            continue;
+        }
+        let folder = package.manifest_path.parent().context("a manifest is in a folder")?;
+        let words = ["test", "--quiet", "--doc", "--package", package.name.as_str(), "--"];
+        programs.push(Program {
+            package: package.name.to_string(),
+            name: "doc".to_owned(),
+            has_processes: false,
+            folder: folder.into(),
+            file: cargo().get_program().into(),
+            words: words.map(str::to_owned).into(),
+        });
+    }
+    programs.sort();
+    Ok(programs)
+}
+
+/// The programs with this text in their label.
+///
+/// # Errors
+/// If there is none.
+pub(super) fn labelled(mut programs: Vec<Program>, text: &str) -> Result<Vec<Program>> {
+    programs.retain(|program| program.label().contains(text));
+    if programs.is_empty() {
+        bail!("no test program has `{text}` in its label; `cargo xtask tests` lists the labels");
+    }
     Ok(programs)
 }
 

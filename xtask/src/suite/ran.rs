@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read as _, Seek as _};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-use super::event::{Event, Outcome, read};
+use super::event::{Event, Outcome, read, read_plain};
 use super::program::Program;
 use super::skip::Skip;
+use crate::toolchain::by_itself;
 
 /// A test that ended, or that the end of its program cut off.
 #[derive(Clone, PartialEq, Debug)]
@@ -51,13 +52,14 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// Runs a program to its end.
 pub(super) fn run(program: &Program, how: &How<'_>) -> Result<Ran> {
-    let mut words = how.before.iter().map(ToString::to_string).chain([program.file.display().to_string()]);
-    let mut command = Command::new(words.next().expect("at least the program"));
-    command.args(words).args(how.filters);
-    command.args(["-Zunstable-options", "--format=json", "--report-time"]);
+    let mut command = by_itself(&program.file, how.before);
+    command.args(&program.words).args(how.filters);
+    if !program.is_examples() {
+        command.args(["-Zunstable-options", "--format=json", "--report-time"]);
+        // The harness of a stable toolchain takes those options only so. Cargo would build all packages again for it.
+        command.env("RUSTC_BOOTSTRAP", "1");
+    }
     command.arg(format!("--test-threads={}", how.threads)).current_dir(&program.folder);
-    // The harness of a stable toolchain takes those options only so.
-    command.env("RUSTC_BOOTSTRAP", "1");
     for (name, value) in how.variables {
         match value {
             Some(value) => command.env(name, value),
@@ -72,8 +74,9 @@ pub(super) fn run(program: &Program, how: &How<'_>) -> Result<Ran> {
     let status = end_of(&mut process).with_context(|| format!("wait for {}", program.file.display()))?;
     let mut talk = text(&mut stderr)?;
     let mut tests = BTreeMap::new();
-    for line in text(&mut stdout)?.lines() {
-        match read(line) {
+    let said = text(&mut stdout)?;
+    for line in said.lines() {
+        match if program.is_examples() { read_plain(line, &said) } else { read(line) } {
             Some(Event::Started(test)) => {
                 let output = "the program ended before this test did".to_owned();
                 tests.insert(test, Tested { outcome: Outcome::Failed, seconds: 0.0, output });
