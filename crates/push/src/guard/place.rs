@@ -17,7 +17,7 @@ use super::range;
 /// | `*.corp.example:443` | the addresses of each name below this one |
 /// | `any` | every address but the metadata services of clouds |
 ///
-/// Without a port, every port is open. A metadata service of a cloud is opened by its own address alone.
+/// Without a port, every port is open. A metadata service of a cloud, and each address of the local link, is opened by its own address alone.
 ///
 /// ```
 /// use tickwheel_push::guard::Place;
@@ -90,7 +90,7 @@ impl Place {
             return *open == address;
         }
         // No range and no name opens the metadata of a cloud: a name could be made to lead there.
-        if range::is_metadata(address) {
+        if range::metadata(address).is_some() {
             return false;
         }
         match (&self.what, host) {

@@ -1,4 +1,5 @@
-//! The ranges of addresses that are denied unless an operator opens a place in them.
+//! The ranges of addresses that are denied unless an operator opens a place in them, and the metadata services of clouds, which only their own
+//! address opens.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -54,42 +55,91 @@ const fn v6(net: [u16; 8], prefix: u32, what: &'static str) -> Range<Ipv6Addr> {
     Range { net: Ipv6Addr::new(a, b, c, d, e, f, g, h), prefix, what }
 }
 
+/// The metadata services of clouds: they give the keys of a machine to each program that asks from it. Each line is from the pages of its cloud.
+const METADATA_V4: [Range<Ipv4Addr>; 5] = [
+    // RFC 3927. 169.254.169.254 is that of most clouds, 169.254.170.2 and 169.254.170.23 those of containers at AWS, 169.254.0.23 that of Tencent.
+    v4([169, 254, 0, 0], 16, "the local link, with the metadata of clouds"),
+    // Alibaba Cloud, "Instance metadata".
+    v4([100, 100, 100, 200], 32, "the metadata of Alibaba Cloud"),
+    // Azure, "What is IP address 168.63.129.16?": the host of the machine, at a public address.
+    v4([168, 63, 129, 16], 32, "the host of a machine of Azure"),
+    // Oracle Cloud Infrastructure Classic, "Retrieving instance metadata".
+    v4([192, 0, 0, 192], 32, "the metadata of Oracle Cloud Classic"),
+    // Volcengine, "Instance metadata".
+    v4([100, 96, 0, 96], 32, "the metadata of Volcengine"),
+];
+
+/// The same for IPv6.
+const METADATA_V6: [Range<Ipv6Addr>; 5] = [
+    // RFC 4291.
+    v6([0xfe80, 0, 0, 0, 0, 0, 0, 0], 10, "the local link"),
+    // AWS: "Instance metadata", and "EKS Pod Identity" for the second one.
+    v6([0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254], 128, "the metadata of AWS"),
+    v6([0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x23], 128, "the metadata of AWS"),
+    // Google Cloud, "About VM metadata".
+    v6([0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254], 128, "the metadata of Google Cloud"),
+    // Scaleway, "Instance metadata".
+    v6([0xfd00, 0x42, 0, 0, 0, 0, 0, 0x42], 128, "the metadata of Scaleway"),
+];
+
 /// Returns the use of the special range that has `address`; `None`: the address is a public one.
 pub(crate) fn special(address: IpAddr) -> Option<&'static str> {
-    match address {
+    let range = match address {
         IpAddr::V4(address) => special_v4(address),
         IpAddr::V6(address) => match inner_v4(address) {
             Some(inner) => special_v4(inner),
-            None => V6.iter().find(|range| is_in(address, range.net, range.prefix)).map(|range| range.what),
+            None => of_v6(&V6, address),
         },
-    }
+    };
+    range.or_else(|| metadata(address))
 }
 
 fn special_v4(address: Ipv4Addr) -> Option<&'static str> {
+    of_v4(&V4, address)
+}
+
+fn of_v4(ranges: &[Range<Ipv4Addr>], address: Ipv4Addr) -> Option<&'static str> {
     let is_in = |range: &&Range<Ipv4Addr>| in_prefix(address.to_bits(), range.net.to_bits(), range.prefix);
-    V4.iter().find(is_in).map(|range| range.what)
+    ranges.iter().find(is_in).map(|range| range.what)
+}
+
+fn of_v6(ranges: &[Range<Ipv6Addr>], address: Ipv6Addr) -> Option<&'static str> {
+    ranges.iter().find(|range| is_in(address, range.net, range.prefix)).map(|range| range.what)
 }
 
 /// Returns the IPv4 address that an IPv6 address stands for: a mapped one (`::ffff:0:0/96`), one of 6to4 (`2002::/16`), or one of the
 /// translation `64:ff9b::/96`.
 fn inner_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
-    let of = |high: u16, low: u16| Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low));
     match address.segments() {
         [0, 0, 0, 0, 0, 0xffff, high, low]
         | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
-        | [0x2002, high, low, ..] => Some(of(high, low)),
+        | [0x2002, high, low, ..] => Some(joined(high, low)),
         _ => None,
     }
 }
 
-/// Whether `address` is one of the metadata services of clouds. Only its own name opens it, never a range.
-pub(crate) fn is_metadata(address: IpAddr) -> bool {
-    const V4: Ipv4Addr = Ipv4Addr::new(169, 254, 169, 254);
-    const V6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254);
+/// Returns the metadata service of a cloud that `address` reaches, in whatever form; `None`: it reaches none. Only its own address opens it,
+/// never a range or a name.
+pub(crate) fn metadata(address: IpAddr) -> Option<&'static str> {
     match address {
-        IpAddr::V4(address) => address == V4,
-        IpAddr::V6(address) => address == V6 || inner_v4(address) == Some(V4),
+        IpAddr::V4(address) => of_v4(&METADATA_V4, address),
+        IpAddr::V6(address) => of_v6(&METADATA_V6, address)
+            .or_else(|| hidden_v4(address).and_then(|inner| of_v4(&METADATA_V4, inner))),
     }
+}
+
+/// Returns the IPv4 address that an IPv6 address has in it: one of [`inner_v4`], of the old compatible form (RFC 4291), of a local translation
+/// (RFC 8215) that has it in its last bits, or of the client in Teredo (RFC 4380), whose bits are turned round.
+fn hidden_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    match address.segments() {
+        [0, 0, 0, 0, 0, 0, high, low] | [0x64, 0xff9b, 1, .., high, low] => Some(joined(high, low)),
+        [0x2001, 0, .., high, low] => Some(joined(!high, !low)),
+        _ => inner_v4(address),
+    }
+}
+
+fn joined(high: u16, low: u16) -> Ipv4Addr {
+    Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low))
 }
 
 /// Whether `address` is in the range of `net` with this prefix.
@@ -188,9 +238,37 @@ mod tests {
 
     #[test]
     fn the_metadata_of_clouds_is_known_in_each_form() {
-        for text in ["169.254.169.254", "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe", "fd00:ec2::254"] {
-            assert!(is_metadata(text.parse().expect(text)), "{text}");
+        for text in [
+            "169.254.169.254",
+            "169.254.170.2",
+            "169.254.0.0",
+            "169.254.255.255",
+            "100.100.100.200",
+            "168.63.129.16",
+            "192.0.0.192",
+            "100.96.0.96",
+            "::ffff:169.254.169.254",
+            "::ffff:168.63.129.16",
+            "::169.254.169.254",
+            "64:ff9b::a9fe:a9fe",
+            "64:ff9b:1::6464:64c8",
+            "2002:a83f:8110::1",
+            // Teredo: 100.100.100.200 with its bits turned round.
+            "2001:0:4136:e378:8000:63bf:9b9b:9b37",
+            "fe80::1",
+            "febf::1",
+            "fd00:ec2::254",
+            "fd00:ec2::23",
+            "fd20:ce::254",
+            "fd00:42::42",
+        ] {
+            let address = text.parse().expect(text);
+            assert!(metadata(address).is_some() && special(address).is_some(), "{text}");
         }
-        assert!(!is_metadata("169.254.169.253".parse().expect("an address")));
+        for text in
+            ["169.253.255.255", "169.255.0.0", "168.63.129.17", "100.100.100.201", "fd00:ec2::255", "fec0::1"]
+        {
+            assert_eq!(metadata(text.parse().expect(text)), None, "{text}");
+        }
     }
 }

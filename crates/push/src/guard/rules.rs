@@ -195,15 +195,37 @@ mod tests {
 
     #[test]
     fn only_its_own_address_opens_the_metadata_of_a_cloud() {
-        for metadata in ["169.254.169.254", "::ffff:169.254.169.254", "fd00:ec2::254", "64:ff9b::a9fe:a9fe"] {
-            for place in ["any", "169.254.0.0/16", "169.254.169.254/32", "0.0.0.0/0", "::/0", "meta.example"]
-            {
+        for metadata in [
+            "169.254.169.254",
+            "169.254.170.2",
+            "100.100.100.200",
+            "168.63.129.16",
+            "::ffff:169.254.169.254",
+            "fd00:ec2::254",
+            "fe80::1",
+            "64:ff9b::a9fe:a9fe",
+            "2002:a9fe:a9fe::1",
+        ] {
+            for place in [
+                "any",
+                "169.254.0.0/16",
+                "169.254.169.254/32",
+                "0.0.0.0/0",
+                "::/0",
+                "meta.example",
+                "*.example",
+            ] {
                 let kept = guard(&[place]).check(true, &host("meta.example"), 80, &addresses(&[metadata]));
                 assert!(kept.is_err(), "{place} opens {metadata}");
             }
         }
         let own = guard(&["169.254.169.254"]);
         assert!(own.check(false, &host("169.254.169.254"), 80, &addresses(&["169.254.169.254"])).is_ok());
+        assert!(own.check(false, &host("meta.example"), 80, &addresses(&["169.254.170.2"])).is_err());
+        // Azure's is a public address.
+        assert!(guard(&[]).check(true, &host("a.example"), 443, &addresses(&["168.63.129.16"])).is_err());
+        let own = guard(&["168.63.129.16:80"]);
+        assert!(own.check(false, &host("168.63.129.16"), 80, &addresses(&["168.63.129.16"])).is_ok());
     }
 
     #[test]
