@@ -45,7 +45,7 @@ impl Calendar {
     fn cron(&mut self, text: &Arc<str>, zone: &Arc<str>) -> Result<&Cron, CronError> {
         let name = (Arc::clone(text), Arc::clone(zone));
         if !self.known.contains_key(&name) {
-            let cron = Cron::parse(text, zone)?;
+            let cron = Cron::of_store(text, zone)?;
             if self.known.len() >= KNOWN_MAX {
                 self.known.clear();
             }
@@ -99,11 +99,30 @@ mod tests {
         }
     }
 
+    fn told(text: &str, zone: &str) -> InstantFound {
+        let which = Which::FirstAfter(Timestamp::EPOCH);
+        Calendar::default().tell(&InstantWanted { text: text.into(), zone: zone.into(), which })
+    }
+
     #[test]
     fn what_cannot_be_told_says_why() {
-        let mut calendar = Calendar::default();
-        let which = Which::FirstAfter(Timestamp::EPOCH);
-        let wanted = InstantWanted { text: "* * * * *".into(), zone: "Mars/Olympus".into(), which };
-        assert_eq!(calendar.tell(&wanted), Err("`Mars/Olympus` is no time zone".into()));
+        assert_eq!(told("* * * * *", "Mars/Olympus"), Err("`Mars/Olympus` is no time zone".into()));
+    }
+
+    /// Such an expression could be put before. The search for its next instant walked through all years of the calendar.
+    #[test]
+    fn a_stored_expression_with_a_field_without_a_value_never_fires() {
+        for text in [", * * * *", "0 , * * *", ", 0 0 * * *", "0 0 , * *", "0 0 * , *", "0 0 1 , *"] {
+            assert_eq!(
+                told(text, "UTC"),
+                Err(format!("`{text}` never fires: there is no such day or time").into())
+            );
+        }
+    }
+
+    #[test]
+    fn a_stored_expression_keeps_the_meaning_that_it_had() {
+        let found = told("0 0 */2 * MON", "UTC").expect("it can be used");
+        assert_eq!(found.map(Timestamp::as_ms), Some(2 * 86_400_000), "1970-01-03, whatever weekday it is");
     }
 }

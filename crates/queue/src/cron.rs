@@ -12,6 +12,7 @@
 //! Each [`Occurrence`] tells whether its time is skipped or comes twice. No function of this module reads a clock.
 
 mod days;
+mod grammar;
 
 use std::fmt;
 
@@ -57,7 +58,7 @@ pub enum CronError {
         what: String,
     },
     /// The expression never fires.
-    #[error("`{text}` never fires: there is no such day")]
+    #[error("`{text}` never fires: there is no such day or time")]
     Never {
         /// The text.
         text: String,
@@ -135,17 +136,34 @@ impl fmt::Display for ClockChange {
 const CANDIDATES_MAX: usize = 16;
 
 impl Cron {
-    /// Reads an expression for a zone of the IANA database.
+    /// Reads an expression for a zone of the IANA database. Each character has to have a meaning. In particular, no element of a list is
+    /// empty, and a field of days that begins with `*` and goes on, such as `*/2`, stands beside no other field that names days: some crons
+    /// read such a pair as both, and others as either.
     ///
     /// # Errors
-    /// [`CronError`], also for an expression that never fires.
+    /// [`CronError`], also for an expression that never fires. The error names the field and the character.
     pub fn parse(text: &str, zone: &str) -> Result<Self, CronError> {
+        grammar::check(text).map_err(|what| CronError::Text { text: text.to_owned(), what })?;
+        Self::of_store(text, zone)
+    }
+
+    /// Reads the expression of a schedule that is stored. It may be of a version that accepted more than [`parse`](Self::parse), and keeps
+    /// the meaning that it had.
+    ///
+    /// # Errors
+    /// [`CronError`], also for an expression that never fires, as one with a field without a value.
+    pub(crate) fn of_store(text: &str, zone: &str) -> Result<Self, CronError> {
         let parser = CronParser::builder().seconds(Seconds::Optional).year(Year::Disallowed).build();
         let refused = |what: String| CronError::Text { text: text.to_owned(), what };
         let expression = parser.parse(text).map_err(|error| refused(what_is_wrong(&error)))?;
         let found = TimeZone::get(zone).map_err(|_| CronError::Zone { name: zone.to_owned() })?;
         let cron = Self { text: text.to_owned(), expression, zone: found, zone_name: zone.to_owned() };
-        if days::has_a_day(&cron.expression.pattern) {
+        let pattern = &cron.expression.pattern;
+        let has_a_time = [&pattern.seconds, &pattern.minutes, &pattern.hours]
+            .iter()
+            .all(|field| !field.values().is_empty());
+        // Without this check, the search would walk through all years of the calendar.
+        if has_a_time && days::has_a_day(pattern) {
             Ok(cron)
         } else {
             Err(CronError::Never { text: text.to_owned() })

@@ -99,6 +99,15 @@ impl<T, E: From<Unavailable>> Pending<T, E> {
         Self { parts: Parts::Many(Box::pin(answer)), end_wait: EndWait::No }
     }
 
+    /// Makes the answer of a call that no shard sees.
+    pub(crate) fn refused(why: E) -> Self
+    where
+        T: Send + 'static,
+        E: Send + 'static,
+    {
+        Self::many(core::future::ready(Err(why)))
+    }
+
     /// Makes the answer of a lease call that spans several shards, and that waits in `rounds`.
     pub(crate) fn in_rounds(
         answer: impl Future<Output = Result<T, E>> + Send + 'static,

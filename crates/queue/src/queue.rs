@@ -29,7 +29,7 @@ use crate::pending::Pending;
 use crate::shards::{ShardHandle, Shards};
 use crate::spanning;
 use crate::time::Time;
-use crate::upcoming::as_if_put;
+use crate::upcoming::{self, as_if_put};
 
 /// A durable delay queue inside your process: many named queues in one directory.
 ///
@@ -395,18 +395,17 @@ impl Queue {
 
     /// Configures a schedule: at each of its instants a task is made with the key `name@instant`.
     ///
-    /// If the schedule exists already and is the same, nothing changes. So a program may put its schedules at every start.
+    /// If the schedule exists already and is the same, nothing changes. So a program may put its schedules at every start. The calling thread
+    /// reads a cron expression and loads its zone; an error in them is [`ScheduleError::Cadence`].
     ///
     /// ```
-    /// use std::sync::Arc;
-    /// use std::time::Duration;
+    /// use std::{sync::Arc, time::Duration};
     /// use tickwheel_queue::{Cadence, Lease, PutSchedule, Queue, QueueName, Schedule, ScheduleName};
     ///
     /// let queue = Queue::options().virtual_clock().open_memory()?;
     /// let reports = QueueName::new("reports")?;
-    /// let schedule = Arc::new(Schedule::new(Cadence::Every { ms: 3_600_000 }));
-    /// let name = ScheduleName::new("hourly")?;
-    /// queue.put_schedule(PutSchedule::new(&reports, name, schedule)).wait()?;
+    /// let hourly = Arc::new(Schedule::new(Cadence::Every { ms: 3_600_000 }));
+    /// queue.put_schedule(PutSchedule::new(&reports, ScheduleName::new("hourly")?, hourly)).wait()?;
     /// queue.advance(Duration::from_secs(2 * 3_600)).wait()?;
     /// let made = queue.lease(Lease::new(&reports).max(10), Duration::ZERO).wait()?;
     /// assert_eq!(made.len(), 2);
@@ -414,7 +413,8 @@ impl Queue {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn put_schedule(&self, put: PutSchedule) -> Pending<StoredSchedule, ScheduleError> {
-        self.handle.shards.of_queue(&put.queue).call(put)
+        let checked = upcoming::check(&put.schedule);
+        checked.map_or_else(Pending::refused, |()| self.handle.shards.of_queue(&put.queue).call(put))
     }
 
     /// Deletes a schedule. The tasks that it has made stay.

@@ -17,6 +17,16 @@ pub struct Upcoming {
     pub local: String,
 }
 
+/// Checks the cadence of a schedule that is put.
+pub(crate) fn check(schedule: &Schedule) -> Result<(), ScheduleError> {
+    let Cadence::Cron { text, zone } = &schedule.cadence else { return Ok(()) };
+    Cron::parse(text, zone).map(drop).map_err(unfit)
+}
+
+fn unfit(error: CronError) -> ScheduleError {
+    ScheduleError::Cadence { why: error.to_string().into() }
+}
+
 /// Returns the record that a new schedule would have if it was put now.
 pub(crate) fn as_if_put(schedule: Arc<Schedule>, now: Now) -> Result<ScheduleRecord, ScheduleError> {
     if let Some(what) = schedule.mistake() {
@@ -26,7 +36,6 @@ pub(crate) fn as_if_put(schedule: Arc<Schedule>, now: Now) -> Result<ScheduleRec
     let mut record = ScheduleRecord::new(Arc::clone(&schedule), Seq::ZERO, anchor, decided);
     let next = match &schedule.cadence {
         Cadence::Cron { text, zone } => {
-            let unfit = |error: CronError| ScheduleError::Cadence { why: error.to_string().into() };
             Cron::parse(text, zone).map_err(unfit)?.next_after(record.beyond()).map(|found| found.at)
         }
         counted => counted.first_counted(anchor, record.beyond()),
@@ -89,7 +98,7 @@ fn all(record: &ScheduleRecord, from: Timestamp) -> Result<Box<dyn Iterator<Item
     let Some(first) = record.next else { return Ok(Box::new(std::iter::empty())) };
     Ok(match &schedule.cadence {
         Cadence::Cron { text, zone } => {
-            let cron = Cron::parse(text, zone)?;
+            let cron = Cron::of_store(text, zone)?;
             let before = Timestamp::from_ms(first.max(from).as_ms() - 1).unwrap_or_default();
             let found = std::iter::successors(cron.next_after(before), move |last| cron.next_after(last.at));
             Box::new(found.take_while(move |one| one.at <= end).take(left).map(|one| (one.at, Some(one))))

@@ -8,9 +8,10 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use tickwheel_queue::{
-    Ack, AdvanceError, Cancel, CancelError, Cancelled, Extend, Get, Key, Lease, List, ListQueues, Nack,
-    OpenError, Patch, Put, PutError, Queue, QueueName, Retry, State, StoreError, TARGET_BYTES_MAX,
-    TargetRecord, Timestamp, TokenAnswer, Unavailable, VIRTUAL_END_MS,
+    Ack, AdvanceError, Cadence, Cancel, CancelError, Cancelled, Extend, Get, Key, Lease, List, ListQueues,
+    Nack, OpenError, Patch, Put, PutError, PutSchedule, Queue, QueueName, Retry, Schedule, ScheduleError,
+    ScheduleName, State, StoreError, TARGET_BYTES_MAX, TargetRecord, Timestamp, TokenAnswer, Unavailable,
+    VIRTUAL_END_MS,
 };
 
 fn name(name: &str) -> QueueName {
@@ -386,4 +387,22 @@ fn a_target_survives_a_restart_and_a_backup() {
         assert_eq!(targets, [(name.clone(), target.clone().into())], "{place}");
         assert_eq!(queue.queue(&name).wait().expect("shown").target.as_deref(), Some(&target));
     }
+}
+
+#[test]
+fn a_cron_expression_that_means_nothing_is_refused_with_its_character() {
+    let queue = Queue::options().virtual_clock().open_memory().expect("memory");
+    let put = |text: &str| {
+        let cadence = Cadence::Cron { text: text.into(), zone: "UTC".into() };
+        let put = PutSchedule::new(
+            &name("q"),
+            ScheduleName::new("s").expect("a name"),
+            Arc::new(Schedule::new(cadence)),
+        );
+        queue.put_schedule(put).wait()
+    };
+    let refused = put("5,, * * * *").expect_err("an empty element");
+    let why = "`5,, * * * *` is no cron expression: minute, character 3: there is nothing between two commas, or at the end of the list";
+    assert_eq!(refused, ScheduleError::Cadence { why: why.into() });
+    assert!(put("5 * * * *").expect("a good one").created);
 }

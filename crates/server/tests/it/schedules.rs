@@ -97,7 +97,14 @@ fn invalid_schedules_are_refused_with_the_member() {
     for (body, what) in [
         ("", "has none of `cron`, `every` and `fixed_delay`"),
         (r#"{"cron":"0 0 30 2 *"}"#, "`cron`: `0 0 30 2 *` never fires"),
-        (r#"{"cron":"61 * * * *"}"#, "`cron`: `61 * * * *` is no cron expression"),
+        (
+            r#"{"cron":"61 * * * *"}"#,
+            "`cron`: `61 * * * *` is no cron expression: minute, character 1: 61 is not",
+        ),
+        // The search for the next instant of this one held up the whole server.
+        (r#"{"cron":", * * * *"}"#, "minute, character 1: there is nothing between two commas"),
+        (r#"{"cron":"0 0 , * *"}"#, "day of month, character 5: there is nothing between two commas"),
+        (r#"{"cron":"0 0 */2 * MON"}"#, "vixie's cron reads this as both, Kubernetes as either"),
         (r#"{"cron":"* * * * *","tz":"Mars/Olympus"}"#, "`tz`: `Mars/Olympus` is no time zone"),
         (r#"{"every":"1h","end":"2029-01-01T00:00:00Z"}"#, "leaves no occurrence ahead"),
         (r#"{"every":"10ms"}"#, "`every`: 10ms is not from 100ms"),
