@@ -94,6 +94,9 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
             copies.into_iter().map(|copy| copy.join().expect("a run does not panic")).collect()
         })?;
         for ran in &rounds {
+            if ran.tests.is_empty() {
+                bail!("{} ended without a test\n{}", program.label(), ran.talk);
+            }
             for test in ran.tests.keys() {
                 let failed = ran.failed().any(|(name, _)| name == test);
                 counts.add(&commit, &program.label(), test, failed);

@@ -103,7 +103,7 @@ pub(super) fn examples() -> Result<Vec<Program>> {
             continue;
         }
         let folder = package.manifest_path.parent().context("a manifest is in a folder")?;
-        let words = ["test", "--quiet", "--doc", "--package", package.name.as_str(), "--"];
+        let words = ["test", "--doc", "--package", package.name.as_str(), "--"];
         programs.push(Program {
             package: package.name.to_string(),
             name: "doc".to_owned(),
