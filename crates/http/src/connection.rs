@@ -81,16 +81,28 @@ impl Connection {
         self.ended || self.requests.is_closed()
     }
 
-    /// Sends a request and waits for the head of its answer.
+    /// Sends a request and waits for the head of its answer. Informational answers (1xx) before it are passed over. After 8 of them, or 64 KiB,
+    /// nothing more is read.
     ///
     /// # Errors
-    /// The connection broke, or the answer is not HTTP. [`written`](Self::written) says whether the server may have received a part of the
-    /// request.
-    pub async fn send(&mut self, request: Request<Full<Bytes>>) -> hyper::Result<Response<Incoming>> {
-        self.traffic.written.store(0, Ordering::Relaxed);
-        self.traffic.read.store(false, Ordering::Relaxed);
+    /// The connection broke, the answer is not HTTP, or more informational answers came. [`written`](Self::written) says whether the server
+    /// may have received a part of the request, and [`is_flooded`](Self::is_flooded) whether the last is the reason.
+    pub async fn send(&mut self, mut request: Request<Full<Bytes>>) -> hyper::Result<Response<Incoming>> {
+        self.traffic.begin();
+        let traffic = Arc::clone(&self.traffic);
+        hyper::ext::on_informational(&mut request, move |_| {
+            traffic.informational.fetch_add(1, Ordering::Relaxed);
+        });
         let answer = self.requests.send_request(request);
-        self.drive(answer).await
+        let answer = self.drive(answer).await?;
+        self.traffic.is_answered.store(true, Ordering::Relaxed);
+        Ok(answer)
+    }
+
+    /// Whether the last request failed because the server sent informational answers (1xx) and no end of them.
+    #[must_use]
+    pub fn is_flooded(&self) -> bool {
+        self.traffic.is_flooded()
     }
 
     /// Returns the number of bytes of the last request that the system took.
@@ -102,7 +114,7 @@ impl Connection {
     /// Whether a byte came back since the last request began.
     #[must_use]
     pub fn has_read(&self) -> bool {
-        self.traffic.read.load(Ordering::Relaxed)
+        self.traffic.read.load(Ordering::Relaxed) > 0
     }
 
     /// Returns the next piece of a body; `None` at its end.

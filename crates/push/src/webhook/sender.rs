@@ -131,6 +131,9 @@ impl Webhook {
                 Ok(Err(error)) => {
                     let is_sent = connection.written() >= body_bytes;
                     let text = text_of(&error);
+                    if connection.is_flooded() {
+                        return Failure::Down(text).judge().into();
+                    }
                     drop(connection);
                     return self.no_answer(text, is_sent, deadline).await.judge().into();
                 }

@@ -31,8 +31,8 @@ enum Treat {
     AnswerAndClose(&'static str),
     /// Closes the connection after the whole request, without an answer.
     Hang,
-    /// Sends this head, and then bytes for ever.
-    Endless(&'static str),
+    /// Sends the first text, and then the second one for ever.
+    Endless(&'static str, &'static str),
     /// Reads the request, and never answers.
     Silent,
 }
@@ -87,9 +87,10 @@ async fn serve(mut stream: TcpStream, seen: Arc<Mutex<Vec<String>>>, treats: Arc
                 return;
             }
             Treat::Hang => return,
-            Treat::Endless(head) => {
-                let _ = stream.write_all(head.as_bytes()).await;
-                while stream.write_all(&[b'x'; 4_096]).await.is_ok() {}
+            Treat::Endless(first, piece) => {
+                let _ = stream.write_all(first.as_bytes()).await;
+                let pieces = piece.repeat(4_096_usize.div_ceil(piece.len()));
+                while stream.write_all(pieces.as_bytes()).await.is_ok() {}
                 return;
             }
             Treat::Silent => {
@@ -342,7 +343,7 @@ async fn a_redirect_is_a_failure_and_is_not_followed() {
 
 #[tokio::test]
 async fn an_endless_answer_and_none_at_all_end_in_time() {
-    let endless = Treat::Endless("HTTP/1.1 200 OK\r\ncontent-length: 1073741824\r\n\r\n");
+    let endless = Treat::Endless("HTTP/1.1 200 OK\r\ncontent-length: 1073741824\r\n\r\n", "x");
     let receiver = Receiver::start([endless, Treat::Silent]).await;
     let pushed = Options { timeout: Duration::from_secs(2), ..Options::of(receiver.url()) }.start();
     pushed.put("order:1");
@@ -352,6 +353,30 @@ async fn an_endless_answer_and_none_at_all_end_in_time() {
     assert_eq!(pushed.count("acked"), 2);
     let attempts = pushed.push.view(&pushed.name).expect("a target").attempts.newest(10);
     assert!(attempts.iter().any(|attempt| attempt.reason.as_deref() == Some("no answer within 2s")));
+}
+
+/// A few informational answers (1xx) before an answer are passed over. Without an end of them, each connection kept a thread busy until its time
+/// was over.
+#[tokio::test]
+async fn informational_answers_without_an_end_are_a_failure_of_the_target() {
+    const CONTINUE: &str = "HTTP/1.1 100 Continue\r\n\r\n";
+    let hints = format!("HTTP/1.1 103 Early Hints\r\nlink: {}\r\n\r\n", "x".repeat(20_000)).leak();
+    let few = format!("{}HTTP/1.1 204 No Content\r\n\r\n", CONTINUE.repeat(8)).leak();
+    let floods = [Treat::Endless("", CONTINUE), Treat::Endless("", hints), Treat::Answer(few)];
+    let receiver = Receiver::start(floods).await;
+    let pushed = Options { timeout: tickwheel_testing::HANG_TIME, ..Options::of(receiver.url()) }.start();
+    pushed.put("order:1");
+    pushed.until_acked("order:1").await;
+    assert_eq!((pushed.count("given_back"), pushed.count("failed"), pushed.count("acked")), (2, 0, 1));
+    let view = pushed.push.view(&pushed.name).expect("a target");
+    let reasons: Vec<_> = view.attempts.newest(10).into_iter().filter_map(|attempt| attempt.reason).collect();
+    assert_eq!(reasons.len(), 2);
+    assert!(
+        reasons
+            .iter()
+            .all(|reason| reason.contains("informational answers (1xx) came, and no answer after them")),
+        "{reasons:?}"
+    );
 }
 
 /// A receiver may close a connection that waits for the next request at any time.
