@@ -21,6 +21,8 @@ const FEATURE: i32 = 1;
 /// The number of the lock that keeps two processes from making the tables at the same time: the letters `tickwhee`.
 const SETUP_LOCK: i64 = 0x7469_636b_7768_6565;
 const LIMIT: Duration = Duration::from_secs(60);
+/// The longest wait for that lock. A process that makes the tables has it for less than a second, but any role may take it.
+const LOCK_LIMIT: &str = "SET LOCAL lock_timeout = '10s'";
 /// The name of the sessions that make the tables.
 const APPLICATION: &str = "tickwheel";
 
@@ -31,6 +33,18 @@ SELECT EXISTS (
     SELECT FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
     WHERE n.nspname = 'tickwheel' AND c.relname = 'cluster'
 )";
+
+/// The code of the error after a wait for a lock that was too long.
+const LOCK_TIMEOUT: &str = " 55P03: ";
+
+const LOCK_HOLDER: &str = "\
+SELECT CASE WHEN l.pid IS NULL THEN 'a prepared transaction has it; ROLLBACK PREPARED ends it, and pg_prepared_xacts has its name'
+    ELSE format('the session %s of the role %s (%s) has it; SELECT pg_terminate_backend(%s) ends that session',
+        l.pid, coalesce(a.usename::text, 'unknown'), coalesce(nullif(a.application_name, ''), 'no name'), l.pid) END
+FROM pg_catalog.pg_locks l LEFT JOIN pg_catalog.pg_stat_activity a ON a.pid = l.pid
+WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1 AND l.classid::int8 << 32 | l.objid::int8 = $1
+    AND l.database = (SELECT d.oid FROM pg_catalog.pg_database d WHERE d.datname = current_database())
+LIMIT 1";
 
 const CLUSTER: &str = "SELECT identity, shards, lease_ms, format, clock FROM tickwheel.cluster";
 
@@ -156,6 +170,14 @@ pub enum SetupError {
         found: String,
         /// The action that helps.
         advice: &'static str,
+    },
+    /// Another session has the lock of those that make the tables.
+    #[error(
+        "the lock for making the tables was not free within 10 s, and Tickwheel holds it for less than a second: {holder}"
+    )]
+    Locked {
+        /// The session, and how to end it.
+        holder: String,
     },
     /// The operating system has no random bytes.
     #[error("get random bytes from the operating system: {0}")]
@@ -316,9 +338,9 @@ fn make(link: &mut Link, plan: &Plan) -> Result<(), SetupError> {
     let shards = plan.shards.unwrap_or(SHARDS_DEFAULT);
     let mut begin = Pipeline::new();
     begin.text(BEGIN);
-    begin.text("SET LOCAL lock_timeout = '60s'");
+    begin.text(LOCK_LIMIT);
     begin.kept("SELECT pg_advisory_xact_lock($1)", vec![Param::Int8(SETUP_LOCK)]);
-    link.run(&begin, Some(LIMIT))?;
+    link.run(&begin, Some(LIMIT)).map_err(|failure| not_locked(link, failure))?;
     if !has_tables(link)? {
         if !plan.migrates {
             return Err(SetupError::NoTables);
@@ -349,6 +371,24 @@ fn make(link: &mut Link, plan: &Plan) -> Result<(), SetupError> {
     );
     link.commit(&mut end)?;
     Ok(())
+}
+
+/// Names the session that has the lock, if the wait for it was too long.
+fn not_locked(link: &mut Link, failure: Failure) -> SetupError {
+    if !matches!(&failure, Failure::Refused { why, .. } if why.contains(LOCK_TIMEOUT)) {
+        return failure.into();
+    }
+    let holder = |link: &mut Link| -> Result<Option<String>, Failure> {
+        let mut pipeline = Pipeline::new();
+        pipeline.text("ROLLBACK");
+        pipeline.kept(LOCK_HOLDER, vec![Param::Int8(SETUP_LOCK)]);
+        let results = link.run(&pipeline, Some(LIMIT))?;
+        Ok(results[1].rows.first().map(|row| row.get::<&str>(0).map(str::to_owned)).transpose()?)
+    };
+    match holder(link) {
+        Ok(Some(holder)) => SetupError::Locked { holder },
+        Ok(None) | Err(_) => failure.into(),
+    }
 }
 
 /// A role that only reads and writes may not make the tables.

@@ -1,5 +1,7 @@
 //! The schema, its functions and its roles, on a real PostgreSQL.
 
+use tickwheel_postgres::{ClusterClock, Plan, Postgres, SetupError};
+
 use crate::kit::{Database, shared};
 
 const SCHEMA: &str = include_str!("../../src/sql/schema.sql");
@@ -628,4 +630,25 @@ fn a_key_that_changes_hands_and_a_second_row_of_the_cluster() {
             &[column],
         );
     }
+}
+
+/// Any role may take the lock. A start that waits for it says who has it.
+#[test]
+fn a_session_that_has_the_lock_of_those_that_make_the_tables_is_named() {
+    let Some(server) = shared() else { return };
+    let database = server.database();
+    let role = format!("blocker_of_{}", database.name());
+    database.psql(&format!("CREATE ROLE {role} LOGIN"));
+    let mut blocker = database.session(&role);
+    let pid: i32 = blocker.run("SELECT pg_backend_pid()").parse().expect("a number");
+    blocker.run("DO $$ BEGIN PERFORM pg_advisory_lock(x'7469636b77686565'::bit(64)::int8); END $$");
+    let postgres = Postgres::at(&database.url()).expect("a URL");
+    let plan = Plan { shards: Some(3), clock: ClusterClock::Real, lease_ms: 60_000, migrates: true };
+    let refused = postgres.prepare(&plan).expect_err("the lock is held");
+    let SetupError::Locked { holder } = &refused else { panic!("{refused}") };
+    let begin = format!("the session {pid} of the role {role} (");
+    let end = format!("has it; SELECT pg_terminate_backend({pid}) ends that session");
+    assert!(holder.starts_with(&begin) && holder.ends_with(&end), "{refused}");
+    blocker.run("DO $$ BEGIN PERFORM pg_advisory_unlock_all(); END $$");
+    postgres.prepare(&plan).expect("the lock is free");
 }
