@@ -180,21 +180,19 @@ fn digits(text: &str) -> (&str, &str) {
 /// `0s`.
 ///
 /// Days are the largest unit, parts that are zero are left out, and milliseconds are decimals of the seconds
-/// unless they stand alone.
+/// if there are seconds.
 ///
 /// ```
 /// use tickwheel_api::duration::format;
 ///
 /// assert_eq!(format(5_400_000), "1h30m");
 /// assert_eq!(format(61_250), "1m1.25s");
+/// assert_eq!(format(43_200_001), "12h1ms");
 /// assert_eq!(format(15 * 86_400_000), "15d");
 /// ```
 pub fn format(ms: u64) -> String {
     if ms == 0 {
         return "0s".to_owned();
-    }
-    if ms < 1_000 {
-        return format!("{ms}ms");
     }
     let mut out = String::new();
     let mut rest_ms = ms;
@@ -206,7 +204,9 @@ pub fn format(ms: u64) -> String {
         }
     }
     let (seconds, milliseconds) = (rest_ms / 1_000, rest_ms % 1_000);
-    if milliseconds > 0 {
+    if milliseconds > 0 && seconds == 0 {
+        out.push_str(&format!("{milliseconds}ms"));
+    } else if milliseconds > 0 {
         let decimals = format!("{milliseconds:03}");
         out.push_str(&format!("{seconds}.{}s", decimals.trim_end_matches('0')));
     } else if seconds > 0 {
@@ -306,7 +306,7 @@ mod tests {
             (1_500, "1.5s"),
             (1_001, "1.001s"),
             (60_000, "1m"),
-            (60_500, "1m0.5s"),
+            (60_500, "1m500ms"),
             (86_400_000, "1d"),
             (1_296_000_000, "15d"),
             (u64::MAX, "213503982334d14h25m51.615s"),

@@ -253,7 +253,7 @@ pub(crate) fn instant(name: &str, given: &str) -> Result<i64, BadRequest> {
     given.parse().ok().filter(|ms| *ms <= time::INSTANT_MS_MAX).ok_or_else(|| {
         BadRequest::parameter(
             name,
-            format!("{} is after the year 9999", shown(given)),
+            format!("{} is {}", shown(given), time::too_late()),
             "write RFC 3339, or whole milliseconds since 1970 (not micro- or nanoseconds)",
         )
     })

@@ -47,9 +47,9 @@ pub fn parse(text: &str) -> Result<i64, TextError> {
         let hint = "write for example `2017-10-02T11:26:33Z` or `2017-10-02T13:26:33.500+02:00`";
         refused(format!("is not an RFC 3339 time: {why}"), hint)
     };
-    let too_late = || {
+    let beyond = || {
         let hint = "write a nearer time; a server refuses more than 100 years ahead";
-        refused("is after the year 9999".to_owned(), hint)
+        refused(format!("is {}", too_late()), hint)
     };
     if text.len() > INSTANT_BYTES_MAX {
         return Err(malformed("it is longer than 64 bytes"));
@@ -70,7 +70,7 @@ pub fn parse(text: &str) -> Result<i64, TextError> {
     let time = civil::Time::new(two_digits(hour), two_digits(minute), second, 0)
         .map_err(|_| malformed("there is no such time of day"))?;
     // `civil` accepts the last day of the year 9999, but its instants are beyond the range of `Timestamp`.
-    let utc = Offset::UTC.to_timestamp(day.to_datetime(time)).map_err(|_| too_late())?;
+    let utc = Offset::UTC.to_timestamp(day.to_datetime(time)).map_err(|_| beyond())?;
     let mut ms = utc.as_millisecond() - offset_minutes * 60_000;
     if leap {
         ms += 1_000;
@@ -83,7 +83,7 @@ pub fn parse(text: &str) -> Result<i64, TextError> {
     if ms < 0 {
         return Err(refused("is before 1970".to_owned(), "write a time from 1970 on"));
     }
-    if ms <= INSTANT_MS_MAX { Ok(ms) } else { Err(too_late()) }
+    if ms <= INSTANT_MS_MAX { Ok(ms) } else { Err(beyond()) }
 }
 
 /// The fields of the text before the fraction: the number of their digits and the byte that follows, each with the refusal of another text.
@@ -152,6 +152,16 @@ fn one_of(rest: &mut &[u8], allowed: &[u8], why: &'static str) -> Result<(), &'s
     let (_, others) = rest.split_first().filter(|(first, _)| allowed.contains(first)).ok_or(why)?;
     *rest = others;
     Ok(())
+}
+
+/// Returns the words of a refusal of an instant after [`INSTANT_MS_MAX`].
+///
+/// ```
+/// assert_eq!(tickwheel_api::time::too_late(), "after 9999-12-30T22:00:00.999Z, the last instant");
+/// ```
+#[must_use]
+pub fn too_late() -> String {
+    format!("after {}, the last instant", format(INSTANT_MS_MAX))
 }
 
 /// Writes an instant as RFC 3339 in UTC with three decimals: `2017-10-02T11:26:33.000Z`.
@@ -279,9 +289,18 @@ mod tests {
             ("1969-12-31T23:59:59.999Z", "`1969-12-31T23:59:59.999Z` is before 1970"),
             ("1970-01-01T00:00:00+00:01", "`1970-01-01T00:00:00+00:01` is before 1970"),
             ("0000-01-01T00:00:00Z", "`0000-01-01T00:00:00Z` is before 1970"),
-            ("9999-12-31T23:59:59Z", "`9999-12-31T23:59:59Z` is after the year 9999"),
-            ("9999-12-30T22:00:00.9991Z", "`9999-12-30T22:00:00.9991Z` is after the year 9999"),
-            ("9999-12-30T22:00:00-00:01", "`9999-12-30T22:00:00-00:01` is after the year 9999"),
+            (
+                "9999-12-31T23:59:59Z",
+                "`9999-12-31T23:59:59Z` is after 9999-12-30T22:00:00.999Z, the last instant",
+            ),
+            (
+                "9999-12-30T22:00:00.9991Z",
+                "`9999-12-30T22:00:00.9991Z` is after 9999-12-30T22:00:00.999Z, the last instant",
+            ),
+            (
+                "9999-12-30T22:00:00-00:01",
+                "`9999-12-30T22:00:00-00:01` is after 9999-12-30T22:00:00.999Z, the last instant",
+            ),
         ] {
             let error = parse(text).expect_err(text);
             assert_eq!(error.to_string(), what);

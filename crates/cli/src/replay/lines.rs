@@ -131,7 +131,7 @@ fn due_at(at: Timestamp, due: Due) -> Result<Timestamp> {
     };
     due_at
         .filter(|due_at| due_at.as_ms() <= time::INSTANT_MS_MAX)
-        .ok_or_else(|| anyhow!("`delay`: the task would be due after the year 9999; name a shorter one"))
+        .ok_or_else(|| anyhow!("`delay`: the task would be due {}; name a shorter one", time::too_late()))
 }
 
 fn instant(ms: i64) -> Timestamp {
