@@ -13,8 +13,10 @@ use crate::options::ClockMode;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// Another process has locked the directory.
-    #[error("{place} belongs to another process; stop that one, or choose another data directory")]
+    /// Another process has locked the directory, or this one has it open already.
+    #[error(
+        "{place} is open in another process, or in this one; close it there, or choose another data directory"
+    )]
     Locked {
         /// The path that is locked: the lock file, or the directory itself if the lock file was replaced.
         place: String,

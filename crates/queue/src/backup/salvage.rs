@@ -239,6 +239,6 @@ mod tests {
         opening.join().expect("no panic").expect("it waited");
         let _pin = Directory::new(place.path()).expect("there").pin().expect("it is free");
         let told = Queue::open(place.path()).expect_err("it is held").to_string();
-        assert!(told.contains("belongs to another process"), "{told}");
+        assert!(told.contains("is open in another process"), "{told}");
     }
 }

@@ -632,7 +632,7 @@ fn a_lock_that_is_removed_is_told_and_nothing_is_changed_any_more() {
     assert_eq!(server.call("GET", "/v1/queues/q/tasks/a", None, ""), 200);
     let second =
         crate::cli::run::run(&["serve", "--data", data.to_str().expect("UTF-8"), "--listen", "127.0.0.1:0"]);
-    assert!(second.code == 1 && second.err.contains("belongs to another process"), "{}", second.err);
+    assert!(second.code == 1 && second.err.contains("is open in another process"), "{}", second.err);
 }
 
 #[test]

@@ -147,7 +147,7 @@ fn what_is_no_source_is_refused_and_stays_as_it_is() {
     assert!(told.contains("is the source and the target"), "{told}");
     let running = serve(&source);
     let told = fails(&["import", &source, "--postgres", &url]);
-    assert!(told.contains("belongs to another process; stop that one"), "{told}");
+    assert!(told.contains("is open in another process, or in this one; close it there"), "{told}");
     drop(running);
 
     // Both places at once, or shards without a place, are mistakes of the command line.
