@@ -19,6 +19,9 @@ pub struct Upcoming {
 
 /// Checks the cadence of a schedule that is put.
 pub(crate) fn check(schedule: &Schedule) -> Result<(), ScheduleError> {
+    if let Some(what) = schedule.mistake() {
+        return Err(ScheduleError::Invalid { what });
+    }
     let Cadence::Cron { text, zone } = &schedule.cadence else { return Ok(()) };
     Cron::parse(text, zone).map(drop).map_err(unfit)
 }

@@ -2,8 +2,8 @@
 
 use croner::{CronPattern, Weekday, time::days_in_month};
 
-/// Whether there is a day on which the expression fires. Every expression has a time of day, so only its days have to be checked. For an
-/// expression without a day, a search would walk through all years of the calendar.
+/// Whether there is a day on which the expression fires. The caller checks that it has a time of day. For an expression without a day, a search
+/// would walk through all years of the calendar.
 ///
 /// Two months of the same name and length that begin on the same weekday match on the same days. Within four hundred years every month
 /// begins on each weekday, and so does a February of 29 days. So at most 91 months have to be checked: 13 kinds of month and 7 weekdays.

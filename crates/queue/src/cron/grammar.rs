@@ -139,6 +139,13 @@ fn check_days(day: Part<'_>, weekday: Part<'_>) -> Result<(), (&'static str, Ref
             weekday.text
         ))
     };
+    // For all of them, this is every day, and the parser behind would read it as a field that names days.
+    if let Some((name, part)) = [("day of month", day), ("weekday", weekday)]
+        .into_iter()
+        .find(|(_, part)| ["*/1", "?/1"].contains(&part.text))
+    {
+        return Err((name, part.refuse("`*/1` is every day: write `*`")));
+    }
     let step = |part: Part<'_>| part.text.trim_start_matches(['*', '?']).to_owned();
     if begins(day) {
         return Err(("day of month", said(day, &format!("`1-31{}`", step(day)))));
@@ -150,8 +157,16 @@ fn check_days(day: Part<'_>, weekday: Part<'_>) -> Result<(), (&'static str, Ref
 }
 
 impl Field {
+    /// The last value, without the second name of Sunday.
+    fn last_of_steps(&self) -> u32 {
+        if self.kind == Kind::Weekday { 6 } else { self.last }
+    }
+
     fn check(&self, part: Part<'_>) -> Result<(), Refused> {
         let list = match part.strip_prefix("+") {
+            Some(rest) if self.kind == Kind::Weekday && rest.text.is_empty() => {
+                return Err(rest.refuse("a weekday is missing after `+`"));
+            }
             Some(rest) if self.kind == Kind::Weekday => rest,
             _ => part,
         };
@@ -212,10 +227,12 @@ impl Field {
         if !is_any && !range.text.contains('-') {
             return Err(range.refuse(format_args!(
                 "a step wants a range: write `{}-{}/{}`",
-                range.text, self.last, step.text
+                range.text,
+                self.last_of_steps(),
+                step.text
             )));
         }
-        let count = last - first + 1;
+        let count = (last - first + 1).min(self.last_of_steps() - self.first + 1);
         match number(step)? {
             0 => Err(step.refuse("a step is at least 1")),
             steps if steps > count => Err(step.refuse(format_args!(
@@ -235,9 +252,9 @@ impl Field {
         // A week may end with Sunday.
         if self.kind == Kind::Weekday && end.text == "SUN" {
             last = 7;
-            if begin.text == "SUN" {
-                return Err(range.refuse("the range SUN-SUN is the whole week: write `*`"));
-            }
+        }
+        if self.kind == Kind::Weekday && (first, last) == (0, 7) {
+            return Err(range.refuse(format_args!("the range {} is the whole week: write `*`", range.text)));
         }
         if first > last {
             return Err(range.refuse(format_args!("the range {} ends before it begins", range.text)));
@@ -368,6 +385,15 @@ mod tests {
             ("0 0 * ? *", "month, character 7: `?` has no meaning here"),
             ("0 0 +1 * *", "day of month, character 5: `+` has no meaning here"),
             ("0 0 1 * SUN-SUN", "weekday, character 9: the range SUN-SUN is the whole week: write `*`"),
+            ("0 0 1 * 0-7", "weekday, character 9: the range 0-7 is the whole week: write `*`"),
+            ("0 0 1 * +", "weekday, character 10: a weekday is missing after `+`"),
+            (
+                "0 0 * * */8",
+                "weekday, character 11: the step 8 is larger than the 7 values that it goes through",
+            ),
+            ("0 0 * * MON/2", "weekday, character 9: a step wants a range: write `MON-6/2`"),
+            ("0 0 */1 * MON", "day of month, character 5: `*/1` is every day: write `*`"),
+            ("0 0 13 * ?/1", "weekday, character 10: `*/1` is every day: write `*`"),
             ("\u{e9} * * * *", "minute, character 1: `\u{e9}` has no meaning here"),
             ("  0   0 1,\u{2026} * *", "day of month, character 11: `\u{2026}` has no meaning here"),
             ("* * * *", "it has 4 fields, and not five or six"),

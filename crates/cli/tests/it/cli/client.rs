@@ -381,7 +381,7 @@ fn a_schedule_from_put_to_delete() {
     let gone = world.run(&["schedules", "show", "q", "s"]);
     assert!(gone.code == 1 && gone.err.contains("no schedule"), "{}", gone.err);
     for (words, what) in [
-        (&["--cron", "61 * * * *"][..], "number out of bounds"),
+        (&["--cron", "61 * * * *"][..], "minute, character 1: 61 is not from 0 to 59"),
         (&["--every", "1h", "--cron", "* * * * *"], "cannot be used with"),
         (&["--every", "1h", "--tz", "UTC"], "cannot be used with"),
         (&[], "--cron"),
