@@ -69,6 +69,9 @@ pub enum Unfilled {
     /// The task has no tag of this number.
     #[error("template: the task has no tag {0}")]
     NoTag(usize),
+    /// The values would make a segment of a path `.` or `..`, which receivers and proxies take out of the path.
+    #[error("template: `{0}` would stand in the path, and receivers take `.` and `..` out of a path")]
+    Dots(String),
 }
 
 impl Template {

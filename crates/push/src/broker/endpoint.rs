@@ -2,13 +2,14 @@
 
 use std::fmt;
 use std::io;
+use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tickwheel_http::Stream;
-use tokio::net::TcpStream;
-#[cfg(any(test, feature = "amqp", feature = "nats", feature = "redis"))]
+use tokio::net::{TcpStream, lookup_host};
+#[cfg(any(test, feature = "amqp", feature = "kafka", feature = "nats", feature = "redis"))]
 use tokio::time::timeout;
 use tokio::time::{Instant, timeout_at};
 use tokio_rustls::TlsConnector;
@@ -17,6 +18,7 @@ use tokio_rustls::rustls::pki_types::ServerName;
 
 #[cfg(any(test, feature = "amqp", feature = "nats", feature = "redis"))]
 use super::link::DIAL_TIMEOUT;
+use crate::guard::{metadata, plain};
 use crate::tls_error;
 
 /// The longest time for the connection to one endpoint, with its TLS handshake.
@@ -114,10 +116,43 @@ impl Endpoint {
     }
 
     async fn connect_tcp(&self) -> io::Result<TcpStream> {
-        let tcp = TcpStream::connect((self.host.as_str(), self.port)).await?;
+        // The connection goes to an address that was checked here: a second look-up could lead elsewhere.
+        let found: Vec<SocketAddr> = lookup_host((self.host.as_str(), self.port)).await?.collect();
+        let denied: Vec<String> = found.iter().filter_map(|address| self.denied(address.ip())).collect();
+        let open: Vec<_> = found.into_iter().filter(|address| self.denied(address.ip()).is_none()).collect();
+        if open.is_empty() && !denied.is_empty() {
+            return Err(io::Error::other(denied.join("; ")));
+        }
+        let tcp = TcpStream::connect(&open[..]).await?;
         // Without it, a small message would wait for the acknowledgement of the one before.
         let _ = tcp.set_nodelay(true);
         Ok(tcp)
+    }
+
+    /// Looks the host up, for a client that makes its connections itself. It looks the name up once more, so this check is weaker than that of
+    /// [`connect`](Self::connect).
+    ///
+    /// # Errors
+    /// The host has no address within 2 s, or leads to the metadata of a cloud. The reason begins with the endpoint.
+    #[cfg(any(feature = "kafka", feature = "nats"))]
+    pub(crate) async fn check(&self) -> Result<(), String> {
+        let look_up = lookup_host((self.host.as_str(), self.port));
+        let why = match timeout(CONNECT_TIMEOUT / 2, look_up).await {
+            Ok(Ok(mut found)) => found.find_map(|address| self.denied(address.ip())),
+            Ok(Err(error)) => Some(error.to_string()),
+            Err(_) => Some(format!("no address within {} s", (CONNECT_TIMEOUT / 2).as_secs())),
+        };
+        why.map_or(Ok(()), |why| Err(format!("{self}: {why}")))
+    }
+
+    /// Returns why this address may not be reached. Only its own address opens the metadata of a cloud: a name could be made to lead there.
+    fn denied(&self, address: IpAddr) -> Option<String> {
+        let what = metadata(address)?;
+        let is_own = self.host.parse().is_ok_and(|host: IpAddr| plain(host) == plain(address));
+        let own = SocketAddr::new(plain(address), self.port);
+        (!is_own).then(|| {
+            format!("blocked address: {} is {address} ({what}); write {own} if that is meant", self.host)
+        })
     }
 
     async fn handshake(&self, tls: &Arc<ClientConfig>, tcp: TcpStream) -> Result<Way, String> {
@@ -150,6 +185,43 @@ mod tests {
             timeout(DIAL_TIMEOUT, first_open(&three[..2], open)).await.expect("in the time of a link");
         assert_eq!(opened, Err("a:1: no answer within 4.5 s; b:1: refused".to_owned()));
         assert_eq!(first_open(&[], open).await, Err("no address is set".to_owned()));
+    }
+
+    #[test]
+    fn only_its_own_address_opens_the_metadata_of_a_cloud() {
+        let denied = |endpoint: &str, address: &str| {
+            let endpoint: Endpoint = endpoint.parse().expect(endpoint);
+            endpoint.denied(address.parse().expect(address))
+        };
+        for (address, host) in [
+            ("169.254.169.254", "broker.example"),
+            ("100.100.100.200", "broker.example"),
+            ("fe80::1", "broker.example"),
+            ("64:ff9b::a9fe:a9fe", "broker.example"),
+            // The system's look-up reads these as addresses.
+            ("169.254.169.254", "2852039166"),
+            ("169.254.169.254", "0xa9.254.169.254"),
+            ("169.254.169.254", "169.254.169.253"),
+        ] {
+            let why = denied(&format!("{host}:9092"), address).expect(host);
+            assert!(why.starts_with(&format!("blocked address: {host} is {address} (")), "{why}");
+        }
+        assert_eq!(denied("169.254.169.254:80", "169.254.169.254"), None);
+        assert_eq!(denied("169.254.169.254:80", "::ffff:169.254.169.254"), None);
+        assert_eq!(denied("[fe80::1]:80", "fe80::1"), None);
+        for address in ["10.0.0.1", "127.0.0.1", "93.184.216.34"] {
+            assert_eq!(denied("broker.example:9092", address), None, "{address}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_host_that_leads_to_the_metadata_of_a_cloud_is_not_connected_to() {
+        let endpoint: Endpoint = "2852039166:80".parse().expect("an endpoint");
+        let Err(why) = endpoint.connect(None).await else { panic!("it was connected to") };
+        let begin = "2852039166:80: blocked address: 2852039166 is 169.254.169.254 (";
+        assert!(why.starts_with(begin), "{why}");
+        #[cfg(any(feature = "kafka", feature = "nats"))]
+        assert_eq!(endpoint.check().await, Err(why));
     }
 
     #[test]

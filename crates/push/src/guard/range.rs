@@ -45,6 +45,9 @@ const V6: [Range<Ipv6Addr>; 11] = [
     v6([0xff00, 0, 0, 0, 0, 0, 0, 0], 8, "multicast"),
 ];
 
+/// All public addresses of IPv6 are in this range of 3 bits, by the registry of IANA.
+const PUBLIC_V6: Ipv6Addr = Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0);
+
 const fn v4(net: [u8; 4], prefix: u32, what: &'static str) -> Range<Ipv4Addr> {
     let [a, b, c, d] = net;
     Range { net: Ipv4Addr::new(a, b, c, d), prefix, what }
@@ -70,7 +73,7 @@ const METADATA_V4: [Range<Ipv4Addr>; 5] = [
 ];
 
 /// The same for IPv6.
-const METADATA_V6: [Range<Ipv6Addr>; 5] = [
+const METADATA_V6: [Range<Ipv6Addr>; 9] = [
     // RFC 4291.
     v6([0xfe80, 0, 0, 0, 0, 0, 0, 0], 10, "the local link"),
     // AWS: "Instance metadata", and "EKS Pod Identity" for the second one.
@@ -80,6 +83,13 @@ const METADATA_V6: [Range<Ipv6Addr>; 5] = [
     v6([0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254], 128, "the metadata of Google Cloud"),
     // Scaleway, "Instance metadata".
     v6([0xfd00, 0x42, 0, 0, 0, 0, 0, 0x42], 128, "the metadata of Scaleway"),
+    // Oracle Cloud and Akamai, by the sources of cloud-init.
+    v6([0xfd00, 0xc1, 0, 0, 0, 0, 0xa9fe, 0xa9fe], 128, "the metadata of Oracle Cloud"),
+    v6([0xfd00, 0xa9fe, 0xa9fe, 0, 0, 0, 0, 1], 128, "the metadata of Akamai"),
+    // Alibaba Cloud, "Instance metadata".
+    v6([0xfd00, 0x100, 0, 0, 0, 0, 0x100, 0x200], 128, "the metadata of Alibaba Cloud"),
+    // RFC 8215. The IPv4 address may stand at one of several places in it.
+    v6([0x64, 0xff9b, 1, 0, 0, 0, 0, 0], 48, "a local translation to IPv4"),
 ];
 
 /// Returns the use of the special range that has `address`; `None`: the address is a public one.
@@ -88,7 +98,9 @@ pub(crate) fn special(address: IpAddr) -> Option<&'static str> {
         IpAddr::V4(address) => special_v4(address),
         IpAddr::V6(address) => match inner_v4(address) {
             Some(inner) => special_v4(inner),
-            None => of_v6(&V6, address),
+            None => {
+                of_v6(&V6, address).or_else(|| (!is_in(address, PUBLIC_V6, 3)).then_some("no public network"))
+            }
         },
     };
     range.or_else(|| metadata(address))
@@ -128,11 +140,11 @@ pub(crate) fn metadata(address: IpAddr) -> Option<&'static str> {
     }
 }
 
-/// Returns the IPv4 address that an IPv6 address has in it: one of [`inner_v4`], of the old compatible form (RFC 4291), of a local translation
-/// (RFC 8215) that has it in its last bits, or of the client in Teredo (RFC 4380), whose bits are turned round.
+/// Returns the IPv4 address that an IPv6 address has in it: one of [`inner_v4`], of the old compatible form (RFC 4291), of the translated form
+/// (RFC 2765), or of the client in Teredo (RFC 4380), whose bits are turned round.
 fn hidden_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     match address.segments() {
-        [0, 0, 0, 0, 0, 0, high, low] | [0x64, 0xff9b, 1, .., high, low] => Some(joined(high, low)),
+        [0, 0, 0, 0, 0, 0, high, low] | [0, 0, 0, 0, 0xffff, 0, high, low] => Some(joined(high, low)),
         [0x2001, 0, .., high, low] => Some(joined(!high, !low)),
         _ => inner_v4(address),
     }
@@ -221,6 +233,9 @@ mod tests {
             "feff::1",
             "ff02::1",
             "fd00:ec2::254",
+            "::ffff:0:808:808",
+            "1fff::1",
+            "4000::1",
         ] {
             assert!(special(text.parse().expect(text)).is_some(), "{text}");
         }
@@ -252,6 +267,11 @@ mod tests {
             "::169.254.169.254",
             "64:ff9b::a9fe:a9fe",
             "64:ff9b:1::6464:64c8",
+            "64:ff9b:1:a9fe:a9:fe00::",
+            "::ffff:0:a9fe:a9fe",
+            "fd00:c1::a9fe:a9fe",
+            "fd00:a9fe:a9fe::1",
+            "fd00:100::100:200",
             "2002:a83f:8110::1",
             // Teredo: 100.100.100.200 with its bits turned round.
             "2001:0:4136:e378:8000:63bf:9b9b:9b37",

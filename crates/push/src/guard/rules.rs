@@ -1,6 +1,6 @@
 //! [`Guard`]: decides which of the addresses of a host a webhook may be sent to.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use super::host::Host;
 use super::place::Place;
@@ -36,7 +36,8 @@ pub enum Blocked {
     NoAddress(String),
     /// Each address of the host is in a special range.
     #[error(
-        "blocked address: {host} is {address} ({what}); an operator can open it with --push-allow {address}:{port}"
+        "blocked address: {host} is {address} ({what}); an operator can open it with --push-allow {}",
+        SocketAddr::new(*address, *port)
     )]
     Address {
         /// The host.

@@ -57,7 +57,7 @@ impl KafkaConnection {
     }
 
     async fn open(&self) -> Result<KafkaLive, String> {
-        let servers: Vec<String> = self.endpoints.iter().map(Endpoint::to_string).collect();
+        let servers = self.checked().await?;
         let failed =
             |error: krafka::KrafkaError| format!("{}: {}", servers.join(","), answer::greeting(&error));
         let kafka = Kafka::builder(servers.join(","))
@@ -82,6 +82,26 @@ impl KafkaConnection {
             .await
             .map_err(failed)?;
         Ok(KafkaLive { producer: Arc::new(producer) })
+    }
+
+    /// Returns the addresses whose host may be reached.
+    ///
+    /// # Errors
+    /// There is none; the reasons of all.
+    async fn checked(&self) -> Result<Vec<String>, String> {
+        // Beside each other, so that a name that is looked up for long does not use up the time of all.
+        let checks = self.endpoints.iter().cloned().map(|endpoint| {
+            tokio::spawn(async move { endpoint.check().await.map(|()| endpoint.to_string()) })
+        });
+        let (mut servers, mut reasons) = (Vec::new(), Vec::new());
+        for check in checks.collect::<Vec<_>>() {
+            match check.await {
+                Ok(Ok(server)) => servers.push(server),
+                Ok(Err(reason)) => reasons.push(reason),
+                Err(error) => reasons.push(error.to_string()),
+            }
+        }
+        if servers.is_empty() && !reasons.is_empty() { Err(reasons.join("; ")) } else { Ok(servers) }
     }
 
     fn security(&self) -> AuthConfig {

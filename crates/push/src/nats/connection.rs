@@ -99,6 +99,7 @@ impl NatsConnection {
         }
         let address: ServerAddr =
             endpoint.to_string().parse().map_err(|error| format!("{endpoint}: {error}"))?;
+        endpoint.check().await?;
         let client = options
             .connect(address)
             .await

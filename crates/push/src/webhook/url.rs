@@ -63,6 +63,11 @@ pub enum UrlError {
     /// A percent sign has no two hexadecimal digits behind it.
     #[error("`%` has no two hexadecimal digits behind it: write `%25` for a percent sign")]
     Percent,
+    /// A segment of the path is `.` or `..`, in whatever spelling.
+    #[error(
+        "receivers take `.` and `..` out of a path, so `{0}` leads to another path: write the path that is meant"
+    )]
+    Dots(String),
     /// A place has no value.
     #[error(transparent)]
     Template(#[from] TemplateError),
@@ -102,15 +107,21 @@ impl Url {
         let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
         let path = Template::parse(&path)?;
         path.texts().try_for_each(check)?;
+        if let Some(dots) = segments(&path.to_string()).find(|segment| is_dots(segment)) {
+            return Err(UrlError::Dots(dots.to_owned()));
+        }
         Ok(Self { is_https, host, port, path })
     }
 
     /// Returns path and query for a message, as they stand in the first line of a request.
     ///
     /// # Errors
-    /// [`Unfilled`]: the task lacks a value.
+    /// [`Unfilled`]: the task lacks a value, or the values would make a segment of the path `.` or `..`. No value is empty, so no
+    /// segment becomes empty.
     pub fn path_of(&self, message: &Message) -> Result<String, Unfilled> {
-        self.path.fill(message, percent_encoded)
+        let filled = self.path.fill(message, percent_encoded)?;
+        let dots = segments(&filled).find(|segment| is_dots(segment)).map(str::to_owned);
+        dots.map_or(Ok(filled), |dots| Err(Unfilled::Dots(dots)))
     }
 
     /// Returns the value of the header `host`.
@@ -121,6 +132,18 @@ impl Url {
             _ => format!("{}:{}", self.host, self.port),
         }
     }
+}
+
+/// Returns the segments of a path, which a query may follow.
+fn segments(text: &str) -> impl Iterator<Item = &str> {
+    text.split_once('?').map_or(text, |(path, _)| path).split('/').skip(1)
+}
+
+/// Whether a receiver may read `.` or `..` in a segment and take it out of the path. Parsers of URLs read `%2e` like a dot; some receivers decode
+/// `%2f` and `%5c` before they look for such segments, and some pass over a `;` and the text behind it.
+fn is_dots(segment: &str) -> bool {
+    let plain = segment.to_ascii_lowercase().replace("%2e", ".").replace("%2f", "/").replace("%5c", "/");
+    plain.split('/').any(|part| matches!(part.split([';']).next(), Some("." | "..")))
 }
 
 /// Checks that a piece of path or query has only characters of RFC 3986.
@@ -144,6 +167,10 @@ impl fmt::Display for Url {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use tickwheel_queue::{Body, Key, Tag};
+
     use super::*;
     use crate::message::tests::message;
 
@@ -167,6 +194,47 @@ mod tests {
     fn values_are_encoded_and_cannot_leave_their_place() {
         let url = Url::parse("https://a.example/h/{key}?k={key}").expect("a URL");
         assert_eq!(url.path_of(&message()).as_deref(), Ok("/h/order%3A1%2F%C3%A4?k=order%3A1%2F%C3%A4"));
+    }
+
+    /// A message whose key and first tag are these.
+    fn message_of(key: &str, tag: &str) -> Message {
+        let mut message = message();
+        let mut leased = (*message.leased).clone();
+        leased.key = Key::new(key).expect("a key");
+        leased.body = Arc::new(Body { tags: vec![Tag::new(tag).expect("a tag")], ..(*leased.body).clone() });
+        message.leased = Arc::new(leased);
+        message
+    }
+
+    #[test]
+    fn no_value_leaves_its_place_in_the_path() {
+        for (path, key, tag, dots) in [
+            ("/hooks/{key}/done", ".", "x", "."),
+            ("/hooks/{key}/done", "..", "x", ".."),
+            ("/hooks/{key}", "..", "x", ".."),
+            ("/hooks/{key}?a=b", "..", "x", ".."),
+            ("/hooks/.{key}", ".", "x", ".."),
+            ("/hooks/%2e{key}", ".", "x", "%2e."),
+            ("/hooks/{key}{tag.0}", ".", ".", ".."),
+            ("/hooks/{key}", "../admin", "x", "..%2Fadmin"),
+            ("/hooks/{key}", "a/..", "x", "a%2F.."),
+            ("/hooks/{key}", "a\\..\\b", "x", "a%5C..%5Cb"),
+            ("/hooks/{key};v=1", "..", "x", "..;v=1"),
+        ] {
+            let url = Url::parse(&format!("https://a.example{path}")).expect(path);
+            assert_eq!(url.path_of(&message_of(key, tag)), Err(Unfilled::Dots(dots.to_owned())), "{path}");
+        }
+        for (path, key, filled) in [
+            ("/hooks/{key}/", "...", "/hooks/.../"),
+            ("//{key}//", "a", "//a//"),
+            ("/{key}{tag.0}", ".", "/.x"),
+            ("/{key}", "a/b..", "/a%2Fb.."),
+            ("/{key}", "%2e%2e", "/%252e%252e"),
+            ("/h?k={key}&t=/{key}/", "..", "/h?k=..&t=/../"),
+        ] {
+            let url = Url::parse(&format!("https://a.example{path}")).expect(path);
+            assert_eq!(url.path_of(&message_of(key, "x")).as_deref(), Ok(filled), "{path}");
+        }
     }
 
     #[test]
@@ -194,6 +262,12 @@ mod tests {
             ("https://a.example/%", UrlError::Percent),
             ("https://a.example/{x}", UrlError::Template(TemplateError::Unknown("x".into()))),
             ("https://a.example/{{", UrlError::Character('{')),
+            ("https://a.example/a/../b", UrlError::Dots("..".into())),
+            ("https://a.example/a/.", UrlError::Dots(".".into())),
+            ("https://a.example/%2e%2E/{key}", UrlError::Dots("%2e%2E".into())),
+            ("https://a.example/.%2e?x", UrlError::Dots(".%2e".into())),
+            ("https://a.example/..;a/b", UrlError::Dots("..;a".into())),
+            ("https://a.example/a%2f../b", UrlError::Dots("a%2f..".into())),
         ] {
             assert_eq!(Url::parse(text), Err(error), "{text}");
         }

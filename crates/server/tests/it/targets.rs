@@ -115,11 +115,12 @@ fn an_address_of_the_own_network_is_refused_at_once_and_so_is_a_broken_target() 
     };
     let url = |url: &str| json!({ "kind": "webhook", "url": url });
     refuse(url("http://127.0.0.1:1/"), "blocked address");
-    for place in ["169.254.169.254", "[::ffff:10.0.0.1]", "2130706433", "0x7f.1"] {
+    for place in ["169.254.169.254", "168.63.129.16", "[::ffff:10.0.0.1]", "2130706433", "0x7f.1"] {
         refuse(url(&format!("https://{place}/latest")), "blocked address");
     }
     refuse(url("ftp://shop.example/"), "`url`");
     refuse(url("https://shop.example/{nothing}"), "`{nothing}` is no value of a task");
+    refuse(url("https://shop.example/hooks/%2e./admin"), "so `%2e.` leads to another path");
     refuse(
         json!({ "kind": "webhook", "url": receiver.url(), "headers": { "host": "x" } }),
         "`host` is set by Tickwheel",
