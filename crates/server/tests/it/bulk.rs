@@ -150,10 +150,19 @@ fn a_job_continues_after_a_restart() {
     assert_eq!(over(&served, &job), done, "it is over, and known");
 }
 
+/// The due time that the job has reached (ms since 1970): its cursor is 1a22958e860.
+const REACHED_MS: i64 = 0x1a2_2958_e860;
+
+/// An hour before that. The clock is virtual and starts here, because the tasks ahead must not be due.
+fn before_the_cursor() -> tickwheel_queue::Timestamp {
+    tickwheel_queue::Timestamp::from_ms(REACHED_MS - 3_600_000).expect("after 1970")
+}
+
 /// Writes the queue in which an earlier release kept its jobs. One job was done, and another had done 1,000 of 40,000
 /// tasks when the server was killed.
 fn as_of_a_release_before(directory: &std::path::Path) {
-    let queue = tickwheel_queue::Queue::open(directory).expect("opened");
+    let options = tickwheel_queue::Queue::options().virtual_clock_at(before_the_cursor());
+    let queue = options.open(directory).expect("opened");
     let put = |name: &str, key: &str, due_at_ms: i64, payload: &str| {
         let name = tickwheel_queue::QueueName::new(name).expect("a name");
         let key = tickwheel_queue::Key::new(key).expect("a key");
@@ -161,8 +170,7 @@ fn as_of_a_release_before(directory: &std::path::Path) {
         let put = tickwheel_queue::Put::new(&name, key).at(due_at).payload(payload.as_bytes().to_vec());
         queue.put(put).wait().expect("taken");
     };
-    // The cursor of the job is 1a22958e860 (hexadecimal, ms since 1970).
-    let reached_ms = 0x1a2_2958_e860;
+    let reached_ms = REACHED_MS;
     put("q", "behind", reached_ms - 1, "");
     put("q", "ahead", reached_ms + 1, "");
     put("q", "far ahead", reached_ms + 86_400_000, "");
@@ -175,7 +183,9 @@ fn as_of_a_release_before(directory: &std::path::Path) {
 
 /// Every directory of an earlier release has one shard.
 fn of_one_shard(directory: &std::path::Path) -> Config {
-    Config { shards: Some(1), ..on_any_port(Store::Dir(directory.to_owned())) }
+    let virtual_clock_at = Some(before_the_cursor());
+    let config = on_any_port(Store::Dir(directory.to_owned()));
+    Config { shards: Some(1), virtual_clock: true, virtual_clock_at, ..config }
 }
 
 #[test]
@@ -215,7 +225,8 @@ fn a_job_that_was_taken_over_is_not_taken_over_again() {
     }
     let dir = tempfile::tempdir().expect("a directory");
     as_of_a_release_before(dir.path());
-    let queue = tickwheel_queue::Queue::open(dir.path()).expect("opened");
+    let options = tickwheel_queue::Queue::options().virtual_clock_at(before_the_cursor());
+    let queue = options.open(dir.path()).expect("opened");
     let stopped = r#"{"job":{"id":1795630024618,"queue":"q","action":"cancel","state":"stopped","dry_run":false,"of":40000,"looked_at":2000,"matched":2000,"cancelled":2000},"request":{"filter":{},"dry_run":false,"revoke":false},"as_of":40041,"part":0,"after":null}"#;
     queue.keep_job(1_795_630_024_618, stopped.as_bytes()).wait().expect("kept");
     queue.close();
