@@ -46,8 +46,9 @@ usage: cargo xtask CHORE
                        the test programs with a PATH of coreutils alone: each test passes or says which program it needs, and the skipped
                        ones are those of scripts/bare.txt; `listed`: only the modules of these tests; `write`: writes the list
   flaky [RUNS] [--only TEXT] [--minutes N] [--copies N] [--since COMMIT]
-                       the test programs and the examples of the documentation under load until each test has so many runs (20), three times
-                       as many where tests start processes; nothing begins after 15 minutes; adds to target/flaky/counts (FLAKY_COUNTS)
+                       runs the test programs, and the examples of the documentation, on a busy computer. Each test gets RUNS runs (20).
+                       A test that starts processes gets three times as many. No program begins after 15 minutes.
+                       The counts are added to target/flaky/counts (FLAKY_COUNTS).
   planted [BINARY]     the release binary has none of the simulator's bugs; default: target/release/tickwheel
 ";
 

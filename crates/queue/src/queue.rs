@@ -413,8 +413,8 @@ impl Queue {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn put_schedule(&self, put: PutSchedule) -> Pending<StoredSchedule, ScheduleError> {
-        let checked = upcoming::check(&put.schedule);
-        checked.map_or_else(Pending::refused, |()| self.handle.shards.of_queue(&put.queue).call(put))
+        let checked = upcoming::checked(&put.schedule);
+        checked.map_or_else(Pending::refused, |_| self.handle.shards.of_queue(&put.queue).call(put))
     }
 
     /// Deletes a schedule. The tasks that it has made stay.

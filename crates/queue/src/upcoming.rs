@@ -17,31 +17,25 @@ pub struct Upcoming {
     pub local: String,
 }
 
-/// Checks the cadence of a schedule that is put.
-pub(crate) fn check(schedule: &Schedule) -> Result<(), ScheduleError> {
+/// Checks a schedule that is put. Returns its cron expression, if it has one.
+pub(crate) fn checked(schedule: &Schedule) -> Result<Option<Cron>, ScheduleError> {
     if let Some(what) = schedule.mistake() {
         return Err(ScheduleError::Invalid { what });
     }
-    let Cadence::Cron { text, zone } = &schedule.cadence else { return Ok(()) };
-    Cron::parse(text, zone).map(drop).map_err(unfit)
-}
-
-fn unfit(error: CronError) -> ScheduleError {
-    ScheduleError::Cadence { why: error.to_string().into() }
+    let Cadence::Cron { text, zone } = &schedule.cadence else { return Ok(None) };
+    Cron::parse(text, zone)
+        .map(Some)
+        .map_err(|error| ScheduleError::Cadence { why: error.to_string().into() })
 }
 
 /// Returns the record that a new schedule would have if it was put now.
 pub(crate) fn as_if_put(schedule: Arc<Schedule>, now: Now) -> Result<ScheduleRecord, ScheduleError> {
-    if let Some(what) = schedule.mistake() {
-        return Err(ScheduleError::Invalid { what });
-    }
+    let cron = checked(&schedule)?;
     let (anchor, decided) = schedule.begins(now);
     let mut record = ScheduleRecord::new(Arc::clone(&schedule), Seq::ZERO, anchor, decided);
-    let next = match &schedule.cadence {
-        Cadence::Cron { text, zone } => {
-            Cron::parse(text, zone).map_err(unfit)?.next_after(record.beyond()).map(|found| found.at)
-        }
-        counted => counted.first_counted(anchor, record.beyond()),
+    let next = match cron {
+        Some(cron) => cron.next_after(record.beyond()).map(|found| found.at),
+        None => schedule.cadence.first_counted(anchor, record.beyond()),
     };
     record.next = record.in_time(next);
     record.next.is_some().then_some(record).ok_or(ScheduleError::NeverFires)

@@ -378,17 +378,18 @@ fn not_locked(link: &mut Link, failure: Failure) -> SetupError {
     if !matches!(&failure, Failure::Refused { why, .. } if why.contains(LOCK_TIMEOUT)) {
         return failure.into();
     }
-    let holder = |link: &mut Link| -> Result<Option<String>, Failure> {
-        let mut pipeline = Pipeline::new();
-        pipeline.text("ROLLBACK");
-        pipeline.kept(LOCK_HOLDER, vec![Param::Int8(SETUP_LOCK)]);
-        let results = link.run(&pipeline, Some(LIMIT))?;
-        Ok(results[1].rows.first().map(|row| row.get::<&str>(0).map(str::to_owned)).transpose()?)
-    };
-    match holder(link) {
+    match lock_holder(link) {
         Ok(Some(holder)) => SetupError::Locked { holder },
         Ok(None) | Err(_) => failure.into(),
     }
+}
+
+fn lock_holder(link: &mut Link) -> Result<Option<String>, Failure> {
+    let mut pipeline = Pipeline::new();
+    pipeline.text("ROLLBACK");
+    pipeline.kept(LOCK_HOLDER, vec![Param::Int8(SETUP_LOCK)]);
+    let results = link.run(&pipeline, Some(LIMIT))?;
+    Ok(results[1].rows.first().map(|row| row.get::<&str>(0).map(str::to_owned)).transpose()?)
 }
 
 /// A role that only reads and writes may not make the tables.

@@ -117,9 +117,13 @@ impl Endpoint {
 
     async fn connect_tcp(&self) -> io::Result<TcpStream> {
         // The connection goes to an address that was checked here: a second look-up could lead elsewhere.
-        let found: Vec<SocketAddr> = lookup_host((self.host.as_str(), self.port)).await?.collect();
-        let denied: Vec<String> = found.iter().filter_map(|address| self.denied(address.ip())).collect();
-        let open: Vec<_> = found.into_iter().filter(|address| self.denied(address.ip()).is_none()).collect();
+        let (mut open, mut denied) = (Vec::new(), Vec::new());
+        for address in lookup_host((self.host.as_str(), self.port)).await? {
+            match self.denied(address.ip()) {
+                None => open.push(address),
+                Some(why) => denied.push(why),
+            }
+        }
         if open.is_empty() && !denied.is_empty() {
             return Err(io::Error::other(denied.join("; ")));
         }

@@ -10,13 +10,12 @@ struct Range<A> {
     what: &'static str,
 }
 
-/// The special ranges of IPv4 by the registry of IANA (RFC 6890 and later ones).
-const V4: [Range<Ipv4Addr>; 16] = [
+/// The special ranges of IPv4 by the registry of IANA (RFC 6890 and later ones), but those of [`METADATA_V4`].
+const V4: [Range<Ipv4Addr>; 15] = [
     v4([0, 0, 0, 0], 8, "this network"),
     v4([10, 0, 0, 0], 8, "a private network"),
     v4([100, 64, 0, 0], 10, "a network of a carrier"),
     v4([127, 0, 0, 0], 8, "this machine"),
-    v4([169, 254, 0, 0], 16, "the local link, with the metadata of clouds"),
     v4([172, 16, 0, 0], 12, "a private network"),
     v4([192, 0, 0, 0], 24, "protocol assignments"),
     v4([192, 0, 2, 0], 24, "documentation"),
@@ -30,17 +29,15 @@ const V4: [Range<Ipv4Addr>; 16] = [
     v4([255, 255, 255, 255], 32, "broadcast"),
 ];
 
-/// The special ranges of IPv6. Addresses with an IPv4 address in them are judged by that address, before this list.
-const V6: [Range<Ipv6Addr>; 11] = [
+/// The special ranges of IPv6, but those of [`METADATA_V6`]. Addresses with an IPv4 address in them are judged by that address, before this list.
+const V6: [Range<Ipv6Addr>; 9] = [
     v6([0, 0, 0, 0, 0, 0, 0, 0], 96, "this machine, or an old form of an IPv4 address"),
-    v6([0x64, 0xff9b, 1, 0, 0, 0, 0, 0], 48, "a local translation to IPv4"),
     v6([0x100, 0, 0, 0, 0, 0, 0, 0], 64, "discarded"),
     v6([0x2001, 0, 0, 0, 0, 0, 0, 0], 23, "protocol assignments"),
     v6([0x2001, 0xdb8, 0, 0, 0, 0, 0, 0], 32, "documentation"),
     v6([0x3fff, 0, 0, 0, 0, 0, 0, 0], 20, "documentation"),
     v6([0x5f00, 0, 0, 0, 0, 0, 0, 0], 16, "segment routing"),
     v6([0xfc00, 0, 0, 0, 0, 0, 0, 0], 7, "a private network"),
-    v6([0xfe80, 0, 0, 0, 0, 0, 0, 0], 10, "the local link"),
     v6([0xfec0, 0, 0, 0, 0, 0, 0, 0], 10, "a private network"),
     v6([0xff00, 0, 0, 0, 0, 0, 0, 0], 8, "multicast"),
 ];
@@ -94,20 +91,14 @@ const METADATA_V6: [Range<Ipv6Addr>; 9] = [
 
 /// Returns the use of the special range that has `address`; `None`: the address is a public one.
 pub(crate) fn special(address: IpAddr) -> Option<&'static str> {
-    let range = match address {
-        IpAddr::V4(address) => special_v4(address),
+    let (range, is_public) = match address {
+        IpAddr::V4(address) => (of_v4(&V4, address), true),
         IpAddr::V6(address) => match inner_v4(address) {
-            Some(inner) => special_v4(inner),
-            None => {
-                of_v6(&V6, address).or_else(|| (!is_in(address, PUBLIC_V6, 3)).then_some("no public network"))
-            }
+            Some(inner) => (of_v4(&V4, inner), true),
+            None => (of_v6(&V6, address), is_in(address, PUBLIC_V6, 3)),
         },
     };
-    range.or_else(|| metadata(address))
-}
-
-fn special_v4(address: Ipv4Addr) -> Option<&'static str> {
-    of_v4(&V4, address)
+    range.or_else(|| metadata(address)).or((!is_public).then_some("no public network"))
 }
 
 fn of_v4(ranges: &[Range<Ipv4Addr>], address: Ipv4Addr) -> Option<&'static str> {

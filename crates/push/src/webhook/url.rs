@@ -143,7 +143,7 @@ fn segments(text: &str) -> impl Iterator<Item = &str> {
 /// `%2f` and `%5c` before they look for such segments, and some pass over a `;` and the text behind it.
 fn is_dots(segment: &str) -> bool {
     let plain = segment.to_ascii_lowercase().replace("%2e", ".").replace("%2f", "/").replace("%5c", "/");
-    plain.split('/').any(|part| matches!(part.split([';']).next(), Some("." | "..")))
+    plain.split('/').any(|part| matches!(part.split(';').next(), Some("." | "..")))
 }
 
 /// Checks that a piece of path or query has only characters of RFC 3986.

@@ -157,6 +157,11 @@ fn check_days(day: Part<'_>, weekday: Part<'_>) -> Result<(), (&'static str, Ref
 }
 
 impl Field {
+    /// Whether this stands for every value: `*`, or `?` in a field of days.
+    fn is_any(&self, part: Part<'_>) -> bool {
+        part.text == "*" || part.text == "?" && matches!(self.kind, Kind::Day | Kind::Weekday)
+    }
+
     /// The last value, without the second name of Sunday.
     fn last_of_steps(&self) -> u32 {
         if self.kind == Kind::Weekday { 6 } else { self.last }
@@ -170,8 +175,7 @@ impl Field {
             Some(rest) if self.kind == Kind::Weekday => rest,
             _ => part,
         };
-        let is_days = matches!(self.kind, Kind::Day | Kind::Weekday);
-        if list.text == "*" || list.text == "?" && is_days {
+        if self.is_any(list) {
             return Ok(());
         }
         let elements = list.split(|c| c == ',');
@@ -221,8 +225,7 @@ impl Field {
             Kind::Time | Kind::Month => {}
         }
         let Some((range, step)) = element.split_once('/') else { return self.range(element).map(drop) };
-        let is_days = matches!(self.kind, Kind::Day | Kind::Weekday);
-        let is_any = range.text == "*" || range.text == "?" && is_days;
+        let is_any = self.is_any(range);
         let (first, last) = if is_any { (self.first, self.last) } else { self.range(range)? };
         if !is_any && !range.text.contains('-') {
             return Err(range.refuse(format_args!(

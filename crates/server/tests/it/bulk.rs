@@ -170,10 +170,9 @@ fn as_of_a_release_before(directory: &std::path::Path) {
         let put = tickwheel_queue::Put::new(&name, key).at(due_at).payload(payload.as_bytes().to_vec());
         queue.put(put).wait().expect("taken");
     };
-    let reached_ms = REACHED_MS;
-    put("q", "behind", reached_ms - 1, "");
-    put("q", "ahead", reached_ms + 1, "");
-    put("q", "far ahead", reached_ms + 86_400_000, "");
+    put("q", "behind", REACHED_MS - 1, "");
+    put("q", "ahead", REACHED_MS + 1, "");
+    put("q", "far ahead", REACHED_MS + 86_400_000, "");
     let done = r#"{"job":{"id":1795630024189,"queue":"q","action":"cancel","state":"done","dry_run":true,"of":40000,"looked_at":40000,"matched":40000,"cancelled":0},"request":{"filter":{},"dry_run":true,"revoke":false},"as_of":40000,"part":0,"after":null}"#;
     put("$jobs", "1795630024189", 4_102_444_800_000, done);
     let killed = r#"{"job":{"id":1795630024618,"queue":"q","action":"cancel","state":"running","dry_run":false,"of":40000,"looked_at":1000,"matched":1000,"cancelled":1000},"request":{"filter":{},"dry_run":false,"revoke":false},"as_of":40041,"part":0,"after":"1-1a22958e860-3e8-67e689995650ba2c"}"#;
