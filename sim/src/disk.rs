@@ -21,6 +21,9 @@ use self::fault::Schedule;
 /// The size of a sector (bytes). A sector is written or lost as a whole.
 const SECTOR: usize = 512;
 
+/// The number of the error `EMFILE` of Linux.
+const NO_DESCRIPTOR: i32 = 24;
+
 /// A disk in memory that knows what is durable and what a crash may still lose.
 ///
 /// For each file it keeps the durable bytes and the list of writes since the last sync; for each directory the durable
@@ -245,6 +248,9 @@ impl SimDisk {
                 Err(failed(io::ErrorKind::Other, "the machine died"))
             }
             Some(Fault::Full) => Err(failed(io::ErrorKind::StorageFull, "no space left")),
+            Some(Fault::NoDescriptor) => {
+                Err(DiskError::new(op, file, io::Error::from_raw_os_error(NO_DESCRIPTOR)))
+            }
             Some(Fault::Error) => Err(failed(io::ErrorKind::Other, "input/output error")),
             Some(Fault::LosingSync) => {
                 if op == DiskOp::Sync

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tickwheel_store::{Completion, Disk, Io, Job, Lane};
+use tickwheel_store::{Completion, Disk, DiskError, Io, Job, Lane};
 
 use crate::disk::SimDisk;
 use crate::rng::Rng;
@@ -25,6 +25,8 @@ pub struct SimIo {
     lanes: [VecDeque<Running>; 3],
     switch: Switch,
     slips: Slips,
+    /// Whether a call of the last poll lacked a descriptor.
+    lacks_descriptor: bool,
 }
 
 const LANES: [Lane; 3] = [Lane::Commit, Lane::Read, Lane::Background];
@@ -61,16 +63,26 @@ impl SimIo {
     /// I/O without a disk; `start` gives it one.
     #[must_use]
     pub fn new(switch: Switch, slips: Slips) -> Self {
-        Self { disk: None, lanes: [VecDeque::new(), VecDeque::new(), VecDeque::new()], switch, slips }
+        Self {
+            disk: None,
+            lanes: [VecDeque::new(), VecDeque::new(), VecDeque::new()],
+            switch,
+            slips,
+            lacks_descriptor: false,
+        }
     }
 
-    /// Makes the next call of the first job of a lane.
+    /// Makes the next call of the first job of a lane. A call that lacks a descriptor is made again in a later poll.
     fn make_one(&mut self, lane: usize, completions: &mut Vec<Completion>) {
         let (Some(disk), Some(running)) = (&mut self.disk, self.lanes[lane].front_mut()) else { return };
         let result = match running.job.calls.get(running.made) {
             Some(call) => call.make(disk, &mut running.reads),
             None => Ok(()),
         };
+        if result.as_ref().is_err_and(DiskError::lacks_descriptor) {
+            self.lacks_descriptor = true;
+            return;
+        }
         running.made += 1;
         if result.is_err() || running.made >= running.job.calls.len() {
             let Running { job, reads, .. } = self.lanes[lane].pop_front().expect("it is the one that ran");
@@ -81,7 +93,7 @@ impl SimIo {
     /// Makes all calls of the first job of a lane.
     fn finish_one(&mut self, lane: usize, completions: &mut Vec<Completion>) {
         let before = completions.len();
-        while completions.len() == before && !self.lanes[lane].is_empty() {
+        while completions.len() == before && !self.lanes[lane].is_empty() && !self.lacks_descriptor {
             self.make_one(lane, completions);
         }
     }
@@ -101,6 +113,7 @@ impl Io<SimDisk> for SimIo {
         if !self.switch.0.load(Ordering::Relaxed) {
             return;
         }
+        self.lacks_descriptor = false;
         let Slips { percent, rng } = &mut self.slips;
         if *percent > 0 && rng.chance(*percent) {
             for _ in 0..rng.between(1, SLIP_CALLS_MAX) {
@@ -115,10 +128,14 @@ impl Io<SimDisk> for SimIo {
             return;
         }
         for lane in [0, 1] {
-            while !self.lanes[lane].is_empty() {
+            while !self.lanes[lane].is_empty() && !self.lacks_descriptor {
                 self.finish_one(lane, completions);
             }
         }
         self.finish_one(2, completions);
+    }
+
+    fn lacks_descriptor(&self) -> bool {
+        self.lacks_descriptor
     }
 }

@@ -7,9 +7,10 @@ use crate::disk::{Fault, LastWrite, SimDisk};
 use crate::play::{Operation, Play, Stopped};
 
 /// The kinds of calls, each with a fault. Calls that only read names or lengths get no fault that loses data.
-const KINDS: [(DiskOp, Fault); 14] = [
+const KINDS: [(DiskOp, Fault); 15] = [
     (DiskOp::CreateDir, Fault::Error),
     (DiskOp::Create, Fault::Error),
+    (DiskOp::Create, Fault::NoDescriptor),
     (DiskOp::Write, Fault::Error),
     (DiskOp::Write, Fault::Full),
     (DiskOp::Sync, Fault::Error),

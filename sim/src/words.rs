@@ -131,7 +131,7 @@ pub(crate) fn is_full(answer: &product::Answer) -> bool {
         })) => why,
         _ => return false,
     };
-    matches!(why, product::Unavailable::Full { .. })
+    matches!(why, product::Unavailable::Full { .. } | product::Unavailable::NoDescriptors)
 }
 
 /// The input that tells the server that these deliveries reached no worker.

@@ -567,6 +567,15 @@ impl Problem {
             .with_hint("after a restart look at the task, or send the same call again: a key never has more than one live task")
     }
 
+    /// 503: the process of the server has no file descriptor left.
+    pub fn no_descriptors() -> Self {
+        let detail =
+            "the store of the server gets no file descriptor for its next file; the call had no effect";
+        Self::new(ProblemKind::NoDescriptors, detail)
+            .with_hint("try again; if it lasts, raise the limit of open files of the server (`ulimit -n`, `LimitNOFILE=` of systemd)")
+            .with_retry_after_s(1)
+    }
+
     /// 507: the disk is full.
     pub fn storage_full(needed_bytes: u64, room_bytes: u64) -> Self {
         let detail =

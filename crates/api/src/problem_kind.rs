@@ -182,6 +182,9 @@ problem_kinds! {
     Indeterminate = 503 "indeterminate" "the outcome is unknown":
         "The store failed, its database did not answer in time, or the server stopped while the call was under way. The call may have taken effect or not."
         "Once the server answers again, look at the task, or send the same call again: a key never has more than one live task."
+    NoDescriptors = 503 "no-descriptors" "the server has no file descriptor left":
+        "The store of the server gets no file descriptor for its next file. The call had no effect; acks and cancels are still taken."
+        "Try again after `Retry-After` seconds. If it lasts, raise the limit of open files of the server."
     StorageFull = 507 "storage-full" "the disk is full":
         "The disk is full. The call had no effect; acks and cancels are still taken."
         "Free space on the disk, or ack and cancel tasks."

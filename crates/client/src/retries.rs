@@ -60,6 +60,7 @@ impl Retries {
                 ProblemKind::Busy
                 | ProblemKind::BacklogFull
                 | ProblemKind::Starting
+                | ProblemKind::NoDescriptors
                 | ProblemKind::Stopping => true,
                 ProblemKind::Indeterminate => safe,
                 _ => false,

@@ -313,7 +313,7 @@ mod tests {
         let (request, seq, rules) = commit_of(&out).expect("there is something to write down");
         assert_eq!((seq, rules), (Seq(1), 1));
         assert!(!ledger.is_idle());
-        assert!(ledger.committed(NOW, request, 1 << 30).is_empty(), "the batch has no tasks");
+        assert!(ledger.committed(NOW, request, Some(1 << 30)).is_empty(), "the batch has no tasks");
         ledger.release_answers(&mut out);
         assert_eq!(answered(&mut out), [2]);
         assert!(ledger.is_idle());
@@ -330,7 +330,7 @@ mod tests {
         change(&mut ledger, 2);
         ledger.commit(NOW, &mut out);
         assert!(commit_of(&out).is_none(), "the first is in flight");
-        ledger.committed(NOW, first, 1 << 30);
+        ledger.committed(NOW, first, Some(1 << 30));
         ledger.commit(NOW, &mut out);
         let (_, seq, rules) = commit_of(&out).expect("the second batch");
         assert_eq!((seq, rules), (Seq(3), 1), "one effect for each rule, and the number of the last");

@@ -122,7 +122,7 @@ mod tests {
         ledger.commit(Now::at_ms(0), &mut out);
         for effect in out {
             if let Effect::Request { id, .. } = effect {
-                ledger.committed(Now::at_ms(0), id, 1 << 30);
+                ledger.committed(Now::at_ms(0), id, Some(1 << 30));
             }
         }
         recurrence.made_durable();

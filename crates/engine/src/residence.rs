@@ -478,7 +478,7 @@ mod tests {
         ledger.commit(Now::at_ms(0), &mut out);
         assert_eq!(bodies_known(&mut out), [false], "one record for both changes, with its body");
         residence.record(&mut ledger, slot, |task| task.attempts = 3);
-        let slots = ledger.committed(Now::at_ms(0), RequestId(1), 1 << 30);
+        let slots = ledger.committed(Now::at_ms(0), RequestId(1), Some(1 << 30));
         assert_eq!(slots, [slot]);
         assert!(!residence.made_durable(&ledger, slot), "a later change is not durable yet");
         ledger.commit(Now::at_ms(0), &mut out);
@@ -495,7 +495,7 @@ mod tests {
         let mut committed = |ledger: &mut Ledger| {
             ledger.commit(Now::at_ms(0), &mut out);
             requests += 1;
-            ledger.committed(Now::at_ms(0), RequestId(requests), 1 << 30);
+            ledger.committed(Now::at_ms(0), RequestId(requests), Some(1 << 30));
             let request = out.drain(..).find_map(|effect| match effect {
                 crate::Effect::Request { request: crate::Request::Commit { batch, .. }, .. } => Some(batch),
                 _ => None,

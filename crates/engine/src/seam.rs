@@ -133,6 +133,9 @@ pub enum Reply {
         /// The growth that the store can still take (bytes), without its reserve for acks, cancels and a checkpoint.
         room: u64,
     },
+    /// The commit is durable, and the store cannot grow for the moment: the system gives its process no file descriptor for the next file.
+    /// Acks and cancels are still taken.
+    DoneWithoutDescriptor,
     /// The ownership is over: a newer epoch has the shard, or the store has lost commits that it had acknowledged. A commit wrote nothing,
     /// and a read is not answered. The engine is dropped, and the shard can be acquired again.
     Fenced,

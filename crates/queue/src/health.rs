@@ -25,6 +25,8 @@ pub struct Health {
     /// The free bytes by which tasks may still grow, while puts are refused or may soon be refused. `None`: there are enough free bytes.
     /// Acks and cancels are never refused for this reason.
     pub short_of_room: Option<u64>,
+    /// Whether puts are refused because the process gets no file descriptor for the next file of the store. `short_of_room` is then 0.
+    pub lacks_descriptor: bool,
     /// Which failures an acknowledged call survives.
     pub durability: Durability,
     /// Whether the queue has a virtual clock, which stands still until a call moves it.
@@ -56,6 +58,7 @@ impl Health {
             },
             read_only: joined(sum.read_only, shard.read_only),
             short_of_room: [sum.short_of_room, shard.short_of_room].into_iter().flatten().min(),
+            lacks_descriptor: sum.lacks_descriptor || shard.lacks_descriptor,
             clock_steps: sum.clock_steps.max(shard.clock_steps),
             clock_offset_ms: if sum.clock_offset_ms == 0 {
                 shard.clock_offset_ms
@@ -102,6 +105,7 @@ impl Shared {
             waits_for: None,
             read_only: None,
             short_of_room: None,
+            lacks_descriptor: false,
             durability,
             virtual_clock,
             clock_steps: 0,
@@ -118,6 +122,7 @@ impl Shared {
         state.health.acquired = shard.acquired();
         state.health.waits_for = shard.waits_for();
         state.health.short_of_room = shard.engine().and_then(|engine| engine.shortage());
+        state.health.lacks_descriptor = shard.engine().is_some_and(|engine| engine.lacks_descriptor());
         state.health.clock_steps = clock_steps;
         state.health.clock_offset_ms = clock_offset_ms;
         if let Some(engine) = shard.engine() {

@@ -76,6 +76,7 @@ pub use tickwheel_engine::{
 };
 pub use tickwheel_store::doctor;
 pub use tickwheel_store::{
-    AckLevel, Durability, FORMAT, LOG_FILE_BYTES_DEFAULT, OpenError as StoreError, OpenStore, OpenedStore,
-    QueueStore, RecoveryReport, Torn, shards_of, warning_of_others, writable_by_others,
+    AckLevel, DESCRIPTORS_KEPT_MAX, Durability, FORMAT, LOG_FILE_BYTES_DEFAULT, OpenError as StoreError,
+    OpenStore, OpenedStore, QueueStore, RecoveryReport, Torn, shards_of, warning_of_others,
+    writable_by_others,
 };

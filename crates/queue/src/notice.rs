@@ -17,11 +17,13 @@ pub enum Notice {
         /// The free bytes by which tasks may still grow.
         room_bytes: u64,
     },
-    /// There is enough room again.
+    /// The process gets no file descriptor for the next file of the store: puts are refused. Acks and cancels go on.
+    NoDescriptors,
+    /// There is enough room again, or there are descriptors again.
     RoomAgain {
         /// The free bytes by which tasks may grow now.
         room_bytes: u64,
-        /// How long there was too little room.
+        /// How long there was too little room, or no descriptor.
         after: Duration,
     },
     /// The queue takes no changes any more, because its store has failed.

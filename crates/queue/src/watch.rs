@@ -107,7 +107,10 @@ impl Watch {
         match (engine.shortage(), self.short_since) {
             (Some(room_bytes), None) => {
                 self.short_since = Some(now);
-                self.listener.tell(Notice::RoomShort { room_bytes });
+                self.listener.tell(match engine.lacks_descriptor() {
+                    true => Notice::NoDescriptors,
+                    false => Notice::RoomShort { room_bytes },
+                });
             }
             (None, Some(since)) => {
                 self.short_since = None;

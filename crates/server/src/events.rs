@@ -53,7 +53,9 @@ events! {
 
     /// The store has too few free bytes to grow.
     DISK_FULL = "disk_full";
-    /// The store has enough free bytes again.
+    /// The store gets no file descriptor, so it cannot grow.
+    NO_DESCRIPTORS = "no_descriptors";
+    /// The store has enough free bytes again, or a descriptor.
     DISK_ROOM_AGAIN = "disk_room_again";
     /// The server became read-only.
     READ_ONLY = "read_only";

@@ -382,8 +382,9 @@ pub(crate) fn ready(
 ) -> api::ReadyBody {
     let read_only = health.read_only.map(|why| why.to_string());
     let closed = (!health.ready).then(|| "the queue is not open".to_owned());
-    let full = health.short_of_room.map(|bytes| {
-        format!("there is little space for new tasks: puts that need more than {bytes} bytes are refused (507); acks, cancels and leases go on")
+    let full = health.short_of_room.map(|bytes| match health.lacks_descriptor {
+        true => "the store gets no file descriptor for its next file: puts are refused (503); acks, cancels and leases go on".to_owned(),
+        false => format!("there is little space for new tasks: puts that need more than {bytes} bytes are refused (507); acks, cancels and leases go on"),
     });
     let doubted = (health.clock_offset_ms != 0).then(|| {
         let ms = health.clock_offset_ms;

@@ -3,6 +3,8 @@
 use core::fmt;
 use std::io;
 
+use crate::descriptors;
+
 /// A directory with files. The names of files are relative to the directory: `meta`, `shard-0000/log-00000001`.
 ///
 /// [`FsDisk`](crate::FsDisk) is the disk of the operating system. The simulator has a disk of its own, which may lose at a crash what was
@@ -12,7 +14,8 @@ use std::io;
 /// error of a write or a sync, the bytes that the call covered may be written or not.
 ///
 /// The calls that need an open file open the file by themselves. A file may stay open until [`close`](Disk::close),
-/// [`remove`](Disk::remove) or the drop of the disk.
+/// [`remove`](Disk::remove) or the drop of the disk. If a call cannot open its file or its directory, it has done nothing, and its error
+/// names [`DiskOp::Open`].
 pub trait Disk: Send + 'static {
     /// Makes this process the only owner of the directory until the disk is dropped.
     ///
@@ -190,5 +193,12 @@ impl DiskError {
     #[must_use]
     pub fn is_full(&self) -> bool {
         matches!(self.source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+    }
+
+    /// Whether a file could not be made or opened because the process or the system has no file descriptor left. The call has done nothing,
+    /// and the same call may succeed later.
+    #[must_use]
+    pub fn lacks_descriptor(&self) -> bool {
+        matches!(self.op, DiskOp::Create | DiskOp::Open) && descriptors::is_lack(&self.source)
     }
 }

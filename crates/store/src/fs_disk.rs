@@ -8,6 +8,7 @@ use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::access::{check_no_link, open_no_link};
+use crate::descriptors;
 use crate::disk::{Disk, DiskError, DiskOp};
 use crate::layout::UNFINISHED_MARK;
 use crate::locked_file::LockedFile;
@@ -45,6 +46,8 @@ struct Lock {
 /// The most files, without the locks, that one `FsDisk` has open at a time. To open one more, the disk closes the file whose last use is
 /// the oldest. A store may have thousands of files, and the system limits how many files a process has open.
 const OPEN_MAX: usize = 48;
+/// A disk that finds no descriptor closes files of its own down to this number, before it takes one of those that are set aside.
+const OPEN_IN_NEED: usize = 8;
 
 #[derive(Debug)]
 struct Opened {
@@ -93,7 +96,8 @@ impl FsDisk {
 
     fn file(&mut self, name: &str) -> Result<&File, DiskError> {
         if !self.open.contains_key(name) {
-            let opened = open_no_link(OpenOptions::new().read(true).write(true), &self.path(name));
+            let path = self.path(name);
+            let opened = self.opened(|| open_no_link(OpenOptions::new().read(true).write(true), &path));
             let file = opened.map_err(|e| self.error(DiskOp::Open, name, e))?;
             self.keep_open(name, file);
         }
@@ -105,11 +109,32 @@ impl FsDisk {
 
     fn keep_open(&mut self, name: &str, file: File) {
         if self.open.len() >= OPEN_MAX {
-            let oldest = self.open.iter().min_by_key(|(_, opened)| opened.used).map(|(name, _)| name.clone());
-            oldest.and_then(|oldest| self.open.remove(&oldest));
+            self.close_oldest();
         }
         self.uses += 1;
         self.open.insert(name.to_owned(), Opened { file, used: self.uses });
+    }
+
+    /// Closes the file whose last use is the oldest. Returns whether there was one.
+    fn close_oldest(&mut self) -> bool {
+        let oldest = self.open.iter().min_by_key(|(_, opened)| opened.used).map(|(name, _)| name.clone());
+        oldest.and_then(|oldest| self.open.remove(&oldest)).is_some()
+    }
+
+    /// Opens a file or a directory. If the process has no descriptor left, gives up those of this disk and those that are set aside, one
+    /// after the other, and tries again each time: another thread may take a descriptor that was given up.
+    fn opened<R>(&mut self, open: impl Fn() -> io::Result<R>) -> io::Result<R> {
+        loop {
+            let opened = open();
+            if !opened.as_ref().is_err_and(descriptors::is_lack) {
+                return opened;
+            }
+            let has_many = self.open.len() > OPEN_IN_NEED;
+            let given_up = has_many && self.close_oldest() || descriptors::give_up() || self.close_oldest();
+            if !given_up {
+                return opened;
+            }
+        }
     }
 
     /// Opens the file if it is not open, and runs `act` on it. Adds the operation and the name of the file to an error.
@@ -165,6 +190,7 @@ impl Disk for FsDisk {
     }
 
     fn check_lock(&mut self) -> Result<(), DiskError> {
+        descriptors::keep();
         // If the look at the lock file fails, the lock may still be there: a network file system may not answer for a moment. The next
         // check comes soon.
         let Ok(Some(what)) = self.lock_stands() else { return Ok(()) };
@@ -187,8 +213,9 @@ impl Disk for FsDisk {
     }
 
     fn create(&mut self, name: &str) -> Result<(), DiskError> {
-        let made =
-            OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(self.path(name));
+        let path = self.path(name);
+        let made = self
+            .opened(|| OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path));
         let file = made.map_err(|e| self.error(DiskOp::Create, name, e))?;
         self.keep_open(name, file);
         Ok(())
@@ -234,7 +261,9 @@ impl Disk for FsDisk {
     }
 
     fn sync_dir(&mut self, dir: &str) -> Result<(), DiskError> {
-        sync_directory(&self.path(dir)).map_err(|e| self.error(DiskOp::SyncDir, dir, e))
+        let path = self.path(dir);
+        let opened = self.opened(|| File::open(&path)).map_err(|e| self.error(DiskOp::Open, dir, e))?;
+        opened.sync_all().map_err(|e| self.error(DiskOp::SyncDir, dir, e))
     }
 
     fn close(&mut self, name: &str) {
@@ -479,6 +508,57 @@ mod tests {
         assert!(gone.contains("lock: the file is gone") && gone.contains("was moved"), "{gone}");
         let none = lock_directory(&dir.path().join("none")).expect_err("it cannot be opened");
         assert_eq!(none.kind(), io::ErrorKind::NotFound);
+    }
+
+    /// The story: connections used up the descriptors, and the store could not open its next file. The limit and the descriptors belong to the
+    /// whole process, so this test runs itself again in a new process.
+    #[test]
+    fn a_disk_opens_files_when_others_have_used_up_the_descriptors() {
+        use rustix::process::{Resource, getrlimit};
+        const NAME: &str = "fs_disk::tests::a_disk_opens_files_when_others_have_used_up_the_descriptors";
+        const LIMIT: u64 = 96;
+        if getrlimit(Resource::Nofile).current == Some(LIMIT) {
+            return use_files_without_descriptors();
+        }
+        let program = std::env::current_exe().expect("this program");
+        let script = format!("ulimit -n {LIMIT}; exec \"$0\" --exact {NAME}");
+        let mut again = std::process::Command::new("sh");
+        let run = again.args(["-c", &script]).arg(program).output().expect("a shell");
+        let said = String::from_utf8_lossy(&run.stdout);
+        assert!(run.status.success() && said.contains("1 passed"), "{said}");
+    }
+
+    fn use_files_without_descriptors() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let mut disk = FsDisk::new(dir.path()).expect("made");
+        disk.lock().expect("locked");
+        let mut taken: Vec<File> = std::iter::from_fn(|| File::open("/dev/null").ok()).collect();
+        let names: Vec<String> = (0..2 * OPEN_MAX).map(|n| format!("f{n}")).collect();
+        for name in &names {
+            disk.create(name).expect("one of those that are set aside");
+            disk.write_at(name, 0, b"x").expect("written");
+            disk.sync_dir("").expect("synced");
+        }
+        let mut other = disk.another();
+        for name in &names {
+            assert_eq!(other.read(name, 0, &mut [0; 2]).expect("read"), 1);
+        }
+        drop(other);
+        // The store takes back what it gave up, before others can.
+        taken.truncate(taken.len() / 2);
+        disk.check_lock().expect("it is there");
+        taken.extend(std::iter::from_fn(|| File::open("/dev/null").ok()));
+        disk.close("f0");
+        disk.open("f0").expect("one of those that are set aside");
+        while disk.close_oldest() {}
+        while descriptors::give_up() {}
+        taken.extend(std::iter::from_fn(|| File::open("/dev/null").ok()));
+        let none = disk.open("f0").expect_err("there is none at all");
+        assert!(none.lacks_descriptor(), "{none}");
+        let none = disk.sync_dir("").expect_err("there is none at all");
+        assert!(none.lacks_descriptor(), "{none}");
+        drop(taken);
+        disk.open("f0").expect("there are some again");
     }
 
     #[test]

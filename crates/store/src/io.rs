@@ -4,8 +4,10 @@ use std::any::Any;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use crate::disk::{Disk, DiskError, DiskOp};
 
@@ -14,6 +16,8 @@ use crate::disk::{Disk, DiskError, DiskOp};
 pub enum Call {
     /// [`Disk::create`].
     Create(Arc<str>),
+    /// [`Disk::open`].
+    Open(Arc<str>),
     /// [`Disk::write_at`].
     Write {
         /// The file to write to.
@@ -70,6 +74,9 @@ pub enum Call {
 /// The most zeroes that one [`Call::Zero`] writes (bytes).
 pub const ZEROES_MAX: usize = 1 << 20;
 
+/// A call that lacks a descriptor is made again after this time, or when the next job comes.
+const DESCRIPTOR_PAUSE: Duration = Duration::from_millis(100);
+
 static ZEROES: [u8; ZEROES_MAX] = [0; ZEROES_MAX];
 
 /// The name of a job until its completion.
@@ -117,6 +124,9 @@ impl Lane {
 }
 
 /// Hands jobs to a [`Disk`], and returns their completions. An implementation makes the calls of the jobs, and decides nothing else.
+///
+/// A call whose error says that the process [lacks a descriptor](DiskError::lacks_descriptor) has done nothing. So its job has not failed: the
+/// lane of the job waits at this call, and makes the call again from time to time.
 pub trait Io<D: Disk> {
     /// Takes the disk over. The store calls `start` once, before any job.
     fn start(&mut self, disk: D);
@@ -124,6 +134,8 @@ pub trait Io<D: Disk> {
     fn submit(&mut self, lane: Lane, job: Job);
     /// Appends the completions that are ready. The completions of one lane are in the order of its jobs.
     fn poll(&mut self, completions: &mut Vec<Completion>);
+    /// Whether a lane waits for a descriptor.
+    fn lacks_descriptor(&self) -> bool;
 }
 
 impl Call {
@@ -134,6 +146,7 @@ impl Call {
     pub fn make<D: Disk>(&self, disk: &mut D, reads: &mut Vec<Vec<u8>>) -> Result<(), DiskError> {
         match self {
             Self::Create(file) => disk.create(file),
+            Self::Open(file) => disk.open(file),
             Self::Write { file, offset, bytes } => disk.write_at(file, *offset, bytes),
             Self::Zero { file, offset, bytes } => disk.write_at(file, *offset, &ZEROES[..*bytes]),
             Self::Read { file, offset, bytes } => {
@@ -166,10 +179,34 @@ pub(crate) fn run_calls<D: Disk>(
     calls.iter().try_for_each(|call| call.make(disk, reads))
 }
 
-fn complete<D: Disk>(disk: &mut D, job: &Job) -> Completion {
-    let mut reads = Vec::new();
-    let result = run_calls(disk, &job.calls, &mut reads);
-    Completion { id: job.id, result, reads, free_bytes: disk.free_bytes() }
+/// A job, and how far it has come.
+#[derive(Debug)]
+struct Work {
+    job: Job,
+    /// How many of the calls are made.
+    made: usize,
+    reads: Vec<Vec<u8>>,
+}
+
+impl Work {
+    fn new(job: Job) -> Self {
+        Self { job, made: 0, reads: Vec::new() }
+    }
+
+    /// Makes the calls that are left, until one fails. `None`: the next call lacks a descriptor, and is to be made again.
+    fn go_on<D: Disk>(&mut self, disk: &mut D) -> Option<Completion> {
+        let mut result = Ok(());
+        for call in &self.job.calls[self.made..] {
+            result = call.make(disk, &mut self.reads);
+            match &result {
+                Ok(()) => self.made += 1,
+                Err(error) if error.lacks_descriptor() => return None,
+                Err(_) => break,
+            }
+        }
+        let reads = core::mem::take(&mut self.reads);
+        Some(Completion { id: self.job.id, result, reads, free_bytes: disk.free_bytes() })
+    }
 }
 
 /// Makes the calls on the caller's thread when it is polled. For tests and the simulator, where a crash comes between two known calls.
@@ -178,16 +215,23 @@ fn complete<D: Disk>(disk: &mut D, job: &Job) -> Completion {
 #[derive(Debug)]
 pub struct InlineIo<D> {
     disk: Option<D>,
-    commits: VecDeque<Job>,
-    reads: VecDeque<Job>,
-    background: VecDeque<Job>,
+    commits: VecDeque<Work>,
+    reads: VecDeque<Work>,
+    background: VecDeque<Work>,
+    lacks_descriptor: bool,
 }
 
 impl<D: Disk> InlineIo<D> {
     /// Returns an `InlineIo` without a disk; [`Io::start`] hands the disk over.
     #[must_use]
     pub fn new() -> Self {
-        Self { disk: None, commits: VecDeque::new(), reads: VecDeque::new(), background: VecDeque::new() }
+        Self {
+            disk: None,
+            commits: VecDeque::new(),
+            reads: VecDeque::new(),
+            background: VecDeque::new(),
+            lacks_descriptor: false,
+        }
     }
 }
 
@@ -204,19 +248,34 @@ impl<D: Disk> Io<D> for InlineIo<D> {
     }
 
     fn submit(&mut self, lane: Lane, job: Job) {
+        let work = Work::new(job);
         match lane {
-            Lane::Commit => self.commits.push_back(job),
-            Lane::Read => self.reads.push_back(job),
-            Lane::Background => self.background.push_back(job),
+            Lane::Commit => self.commits.push_back(work),
+            Lane::Read => self.reads.push_back(work),
+            Lane::Background => self.background.push_back(work),
         }
     }
 
     fn poll(&mut self, completions: &mut Vec<Completion>) {
         let Some(disk) = &mut self.disk else { return };
-        let jobs = self.commits.drain(..).chain(self.reads.drain(..)).chain(self.background.pop_front());
-        for job in jobs {
-            completions.push(complete(disk, &job));
+        self.lacks_descriptor = false;
+        for (lane, most) in
+            [(&mut self.commits, usize::MAX), (&mut self.reads, usize::MAX), (&mut self.background, 1)]
+        {
+            for _ in 0..most {
+                let Some(work) = lane.front_mut() else { break };
+                let Some(completion) = work.go_on(disk) else {
+                    self.lacks_descriptor = true;
+                    break;
+                };
+                completions.push(completion);
+                lane.pop_front();
+            }
         }
+    }
+
+    fn lacks_descriptor(&self) -> bool {
+        self.lacks_descriptor
     }
 }
 
@@ -242,6 +301,8 @@ struct Thread {
     handle: Option<JoinHandle<()>>,
     /// Jobs that were submitted and are not completed yet, oldest first. These jobs fail if the thread ends.
     open: VecDeque<JobId>,
+    /// Whether the thread waits for a descriptor. The thread writes it.
+    lacks_descriptor: Arc<AtomicBool>,
 }
 
 #[derive(Clone)]
@@ -289,6 +350,10 @@ impl<D: Disk> Io<D> for ThreadIo {
             thread.poll(completions);
         }
     }
+
+    fn lacks_descriptor(&self) -> bool {
+        self.lanes.iter().any(|thread| thread.lacks_descriptor.load(Ordering::Relaxed))
+    }
 }
 
 impl Thread {
@@ -300,10 +365,18 @@ impl Thread {
             Lane::Read => "tickwheel-read",
             Lane::Background => "tickwheel-maintenance",
         };
-        let worker = Worker { disk, jobs: job_receiver, completions: completion_sender, notify };
+        let lacks_descriptor = Arc::new(AtomicBool::new(false));
+        let worker = Worker {
+            disk,
+            jobs: job_receiver,
+            later: VecDeque::new(),
+            completions: completion_sender,
+            notify,
+            lacks_descriptor: Arc::clone(&lacks_descriptor),
+        };
         let spawned = std::thread::Builder::new().name(name.to_owned()).spawn(|| worker.work());
         let handle = Some(spawned.expect("the operating system gives no thread"));
-        Self { lane, jobs: Some(jobs), completions, handle, open: VecDeque::new() }
+        Self { lane, jobs: Some(jobs), completions, handle, open: VecDeque::new(), lacks_descriptor }
     }
 
     fn poll(&mut self, completions: &mut Vec<Completion>) {
@@ -340,21 +413,25 @@ impl Drop for ThreadIo {
 struct Worker<D> {
     disk: D,
     jobs: Receiver<Job>,
+    /// Jobs that came while another one waited for a descriptor.
+    later: VecDeque<Job>,
     completions: Sender<Completion>,
     notify: Notify,
+    lacks_descriptor: Arc<AtomicBool>,
 }
 
 impl<D: Disk> Worker<D> {
     fn work(mut self) {
         let mut broken: Option<String> = None;
-        while let Ok(job) = self.jobs.recv() {
+        while let Some(job) = self.next() {
             let completion = match &broken {
                 Some(why) => failed(job.id, why),
                 None => {
-                    let done = catch_unwind(AssertUnwindSafe(|| complete(&mut self.disk, &job)));
+                    let id = job.id;
+                    let done = catch_unwind(AssertUnwindSafe(|| self.complete(job)));
                     done.unwrap_or_else(|panic| {
                         let why = format!("the I/O thread panicked: {}", panic_text(panic.as_ref()));
-                        failed(job.id, broken.insert(why))
+                        failed(id, broken.insert(why))
                     })
                 }
             };
@@ -362,6 +439,30 @@ impl<D: Disk> Worker<D> {
                 return;
             }
             (self.notify.0)();
+        }
+    }
+
+    fn next(&mut self) -> Option<Job> {
+        self.later.pop_front().or_else(|| self.jobs.recv().ok())
+    }
+
+    /// Makes the calls of a job. While a call lacks a descriptor, waits and makes it again. After the drop of the `ThreadIo`, the job is given
+    /// up when it lacks a descriptor: what it would have written was not acknowledged, as at a crash.
+    fn complete(&mut self, job: Job) -> Completion {
+        let mut work = Work::new(job);
+        loop {
+            if let Some(completion) = work.go_on(&mut self.disk) {
+                self.lacks_descriptor.store(false, Ordering::Relaxed);
+                return completion;
+            }
+            if !self.lacks_descriptor.swap(true, Ordering::Relaxed) {
+                (self.notify.0)();
+            }
+            match self.jobs.recv_timeout(DESCRIPTOR_PAUSE) {
+                Ok(job) => self.later.push_back(job),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return failed(work.job.id, "there is no descriptor"),
+            }
         }
     }
 }

@@ -13,6 +13,7 @@ mod catalog;
 mod checkpoint;
 mod checksum;
 mod codec;
+mod descriptors;
 mod disk;
 mod disk_store;
 mod error;
@@ -50,6 +51,7 @@ pub use access::open_no_link;
 pub use access::{warning_of_others, writable_by_others};
 #[doc(hidden)]
 pub use bounds::Bounds;
+pub use descriptors::DESCRIPTORS_KEPT_MAX;
 pub use disk::{Disk, DiskError, DiskOp};
 pub use disk_store::{DiskStore, PinnedFile, PinnedFiles};
 pub use error::OpenError;

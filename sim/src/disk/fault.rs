@@ -10,6 +10,7 @@ use super::SimDisk;
 /// |---|---|---|
 /// | `Crash`, `Error`, `LosingSync` | fail, and come back with all it acknowledged | none |
 /// | `Full` | refuse growth; fail only if it was a commit | none |
+/// | `NoDescriptor` | refuse growth, and go on when the call succeeds | none |
 /// | `LyingSync` | lose what was synced, but say so | P1, as far as it says so |
 /// | `FlippedRead`, `NeighbourRead` | refuse and name the file, or not need what was read | P1 while it refuses |
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -23,6 +24,8 @@ pub enum Fault {
     LosingSync,
     /// The call fails because there is no space.
     Full,
+    /// The call fails and changes nothing, because the process has no file descriptor left.
+    NoDescriptor,
     /// A sync reports success, but [`SimDisk::after_lies`] shows the disk without the changes that it covered. Any other call works.
     LyingSync,
     /// A read returns one wrong bit. Any other call works.

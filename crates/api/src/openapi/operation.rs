@@ -232,7 +232,7 @@ impl Operation {
             kinds.extend([BodyTooLarge, BadMediaType]);
         }
         if self.writes {
-            kinds.push(StorageFull);
+            kinds.extend([NoDescriptors, StorageFull]);
         }
         kinds.extend(self.problems);
         let mut by_status: BTreeMap<u16, Vec<ProblemKind>> = BTreeMap::new();

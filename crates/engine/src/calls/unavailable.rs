@@ -42,6 +42,12 @@ pub enum Unavailable {
         /// The room that the store has left (bytes).
         room: u64,
     },
+    /// The store cannot grow for the moment, because the system gives its process no file descriptor for the next file. The call had no effect, and
+    /// the caller can make the call again. The engine still takes acks and cancels.
+    #[error(
+        "the store gets no file descriptor for its next file; the call had no effect, and it can be made again"
+    )]
+    NoDescriptors,
 }
 
 impl Unavailable {

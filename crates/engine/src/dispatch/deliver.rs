@@ -367,7 +367,7 @@ mod tests {
         }
 
         fn committed(&mut self, request: RequestId) {
-            for slot in self.ledger.committed(Now::at_ms(0), request, 1 << 30) {
+            for slot in self.ledger.committed(Now::at_ms(0), request, Some(1 << 30)) {
                 self.residence.made_durable(&self.ledger, slot);
             }
         }

@@ -99,6 +99,12 @@ impl Engine {
         self.ledger.shortage()
     }
 
+    /// Whether the store cannot grow because its process gets no file descriptor. The shortage is then of descriptors, not of bytes.
+    #[must_use]
+    pub fn lacks_descriptor(&self) -> bool {
+        self.ledger.lacks_descriptor()
+    }
+
     /// Returns how often the driver has to give [`Input::LookForRoom`](crate::Input::LookForRoom). Without this input, an engine that
     /// commits nothing may not learn that the store has space again. `None`: there is enough room, or the engine is stopping or takes no
     /// changes any more.

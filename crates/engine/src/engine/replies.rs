@@ -25,7 +25,8 @@ impl Engine {
             Reply::Counts { counts, counted } => {
                 self.reads.counted(&mut self.ledger, request, counts, counted, out);
             }
-            Reply::Done { room } => self.committed(now, request, room, out),
+            Reply::Done { room } => self.committed(now, request, Some(room), out),
+            Reply::DoneWithoutDescriptor => self.committed(now, request, None, out),
             Reply::Failed { why } => self.request_failed(now, request, &why),
             Reply::Unanswered { why } => self.unanswered(now, request, &why),
             Reply::Acquired(_) | Reply::AcquiredPage(_) | Reply::Held | Reply::Fenced | Reply::Released => {
@@ -34,7 +35,7 @@ impl Engine {
         }
     }
 
-    fn committed(&mut self, now: Now, request: RequestId, room: u64, out: &mut Vec<Effect>) {
+    fn committed(&mut self, now: Now, request: RequestId, room: Option<u64>, out: &mut Vec<Effect>) {
         let slots = self.ledger.committed(now, request, room);
         let mut tasks = self.tasks(now);
         for slot in slots {

@@ -49,9 +49,9 @@ impl Ledger {
         self.in_flight.as_ref().is_some_and(|commit| commit.request == request)
     }
 
-    /// Notes that the commit in flight is durable. `room`: as in [`Reply::Done`](crate::Reply::Done) (bytes). Returns the entries that the
-    /// commit touched, one for each effect on a task.
-    pub(crate) fn committed(&mut self, now: Now, request: RequestId, room: u64) -> Vec<Slot> {
+    /// Notes that the commit in flight is durable. `room`: as in [`Reply::Done`](crate::Reply::Done) (bytes); `None`: the
+    /// store cannot grow for want of a file descriptor. Returns the entries that the commit touched, one for each effect on a task.
+    pub(crate) fn committed(&mut self, now: Now, request: RequestId, room: Option<u64>) -> Vec<Slot> {
         let done = self.in_flight.take().expect("only a commit in flight is answered");
         assert_eq!(done.request, request, "commits are answered one by one");
         assert!(done.seq >= self.durable, "commit {} comes after {}", done.seq, self.durable);

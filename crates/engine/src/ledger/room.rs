@@ -68,12 +68,14 @@ pub(crate) struct Room {
     left: u64,
     /// Whether the next commit asks the store for its room, even if there is nothing to commit.
     asks: bool,
+    /// Whether the store cannot grow because its process gets no file descriptor, according to the last report.
+    lacks_descriptor: bool,
     shortage: Shortage,
 }
 
 impl Room {
     pub(super) fn new(left: u64) -> Self {
-        Self { left, asks: false, shortage: Shortage::default() }
+        Self { left, asks: false, lacks_descriptor: false, shortage: Shortage::default() }
     }
 
     /// Returns whether the next commit has to ask the store for its room. After this call the answer is no, until the question is asked for
@@ -87,8 +89,11 @@ impl Room {
         self.left = self.left.saturating_sub(growth);
     }
 
-    /// Takes in the room that the store has reported. `growth`: the growth of the batches that wait for later commits. Both in bytes.
-    pub(super) fn reported(&mut self, left: u64, growth: u64, now: Now) {
+    /// Takes in the room that the store has reported; `None`: it lacks a file descriptor. `growth`: the growth of the batches that wait for
+    /// later commits. Both in bytes.
+    pub(super) fn reported(&mut self, left: Option<u64>, growth: u64, now: Now) {
+        self.lacks_descriptor = left.is_none();
+        let left = left.unwrap_or(0);
         self.left = left;
         self.shortage.reported(left.saturating_sub(growth), now);
     }
@@ -104,14 +109,18 @@ impl Ledger {
     /// Takes room for `needed` bytes of growth.
     ///
     /// # Errors
-    /// [`Unavailable::Full`]: less room is left. The call is noted as refused, and the next turn asks the store for its room.
+    /// [`Unavailable::Full`]: less room is left. [`Unavailable::NoDescriptors`]: the store lacks a file descriptor. The call is noted as
+    /// refused, and the next turn asks the store for its room.
     pub(crate) fn take_room(&mut self, needed: u64) -> Result<(), Unavailable> {
         let room = self.room_left();
         if needed > room {
             // The store may have more room by now than it last reported.
             self.room.asks = true;
             self.room.shortage.refused(needed);
-            return Err(Unavailable::Full { needed, room });
+            return Err(match self.room.lacks_descriptor {
+                true => Unavailable::NoDescriptors,
+                false => Unavailable::Full { needed, room },
+            });
         }
         self.batch.grow(needed);
         Ok(())
@@ -130,6 +139,11 @@ impl Ledger {
     /// Returns the room that is left (bytes) while growth is refused or may be refused soon. `None`: there is no shortage.
     pub(crate) fn shortage(&self) -> Option<u64> {
         self.room.shortage.is_on.then(|| self.room_left())
+    }
+
+    /// Whether the store lacks a file descriptor, according to its last report.
+    pub(crate) fn lacks_descriptor(&self) -> bool {
+        self.room.lacks_descriptor
     }
 
     /// Returns how often the driver has to give [`Input::LookForRoom`](crate::Input::LookForRoom). `None`: there is enough room, or the

@@ -143,6 +143,22 @@ fn room_that_comes_back_is_noticed_without_a_refused_put() {
     assert_eq!(world.put(100, 1 << 30), Ok(()), "the first put is taken");
 }
 
+/// The story: a server without a free descriptor could not open its next file, and failed. Now growth is refused for that reason, and the store is
+/// asked again.
+#[test]
+fn growth_without_a_descriptor_is_refused_for_that_reason() {
+    let mut world = World::new(1 << 30);
+    assert_eq!(world.put(100, 0), Ok(()));
+    world.engine.step(NOW, Input::LookForRoom, &mut world.out);
+    let (id, _) = world.request().expect("it asks");
+    world.reply(id, Reply::DoneWithoutDescriptor);
+    assert!(world.engine.lacks_descriptor());
+    assert_eq!((world.engine.shortage(), asks_fast(&world)), (Some(0), true));
+    assert_eq!(world.put(1, 0), Err(PutError::Unavailable(Unavailable::NoDescriptors)));
+    assert!(world.look(1 << 30) && !world.engine.lacks_descriptor());
+    assert_eq!(world.put(100, 1 << 30), Ok(()));
+}
+
 /// Jobs make room: one begins, goes on and is forgotten without any.
 #[test]
 fn a_full_disk_refuses_no_job() {

@@ -67,7 +67,7 @@ enum Kind {
 fn kind(notice: &Notice) -> Kind {
     match notice {
         Notice::Clock(_) => Kind::Clock,
-        Notice::RoomShort { .. } | Notice::RoomAgain { .. } => Kind::Room,
+        Notice::RoomShort { .. } | Notice::NoDescriptors | Notice::RoomAgain { .. } => Kind::Room,
         Notice::ReadOnly { .. } => Kind::ReadOnly,
         Notice::CommitWaits { .. } => Kind::CommitWaits,
         Notice::CommitSlow { .. } => Kind::CommitSlow,
@@ -125,6 +125,10 @@ fn write(notice: Notice) {
             event = events::DISK_FULL,
             room_bytes,
             "there is little space for new tasks: puts that need more than `room_bytes` are refused (507); acks, cancels and leases go on"
+        ),
+        Notice::NoDescriptors => tracing::warn!(
+            event = events::NO_DESCRIPTORS,
+            "the store gets no file descriptor for its next file: puts are refused (503); acks, cancels and leases go on; raise the limit of open files (`ulimit -n`, `LimitNOFILE=` of systemd)"
         ),
         Notice::RoomAgain { room_bytes, after } => tracing::info!(
             event = events::DISK_ROOM_AGAIN,

@@ -169,6 +169,7 @@ pub(crate) fn unavailable(why: &queue::Unavailable) -> Problem {
         queue::Unavailable::ReadOnly { why } => Problem::read_only(why),
         queue::Unavailable::Indeterminate { why } => Problem::indeterminate(why),
         queue::Unavailable::Full { needed, room } => Problem::storage_full(*needed, *room),
+        queue::Unavailable::NoDescriptors => Problem::no_descriptors(),
     }
 }
 

@@ -336,6 +336,7 @@ fn example(kind: ProblemKind) -> Example {
             "to the put whose write to the disk failed",
             &Problem::indeterminate("cannot sync the log: Input/output error"),
         ),
+        ProblemKind::NoDescriptors => made("to a put without a descriptor", &Problem::no_descriptors()),
         ProblemKind::StorageFull => made("to a put on a full disk", &Problem::storage_full(4_096, 0)),
         other => panic!("{other:?} needs an example"),
     }

@@ -365,7 +365,7 @@ impl Maintenance {
     /// # Errors
     /// If the store cannot go on.
     pub(super) fn completed(&mut self, completion: Completion, shop: &mut Shop<'_>) -> Result<(), String> {
-        // A job that is not the step under way only closed a file in another lane.
+        // A job that is not the step under way only opened or closed a file in another lane.
         let Some((_, step)) = self.step.take_if(|(job, _)| *job == completion.id) else { return Ok(()) };
         self.steps_since_commit = self.steps_since_commit.saturating_add(1);
         match completion.result {
@@ -377,7 +377,9 @@ impl Maintenance {
     fn step_done(&mut self, step: Step, reads: Vec<Vec<u8>>, shop: &mut Shop<'_>) -> Result<(), String> {
         match step {
             Step::Prepare | Step::Note => {
-                shop.writer.files_mut().step_done();
+                let next = shop.writer.files_mut().step_done();
+                // The thread that writes commits opens the file now. When the current file is full, a descriptor might be lacking.
+                next.map(|file| shop.jobs.add(Lane::Commit, vec![Call::Open(file)]));
                 self.full = false;
             }
             Step::Checkpoint => return self.checkpoint_step_done(reads, shop),

@@ -292,7 +292,11 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         }
         batch.rules.into_iter().for_each(|effect| self.catalog.apply_rule(effect));
         self.catalog.forget_until(now);
-        self.outside.replies.push((id, Reply::Done { room: self.room() }));
+        let reply = match self.outside.io.lacks_descriptor() {
+            true => Reply::DoneWithoutDescriptor,
+            false => Reply::Done { room: self.room() },
+        };
+        self.outside.replies.push((id, reply));
     }
 
     fn read(&mut self, with: impl FnOnce(&mut Reader, &mut View<'_>) -> Option<Answer>) {

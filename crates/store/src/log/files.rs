@@ -323,12 +323,12 @@ impl Files {
         Preparing { file, zeroed, stage: Stage::Filling, too_small }
     }
 
-    /// Takes in that the calls of the last step were made. If they wrote the note, the prepared file becomes the next one.
-    pub(crate) fn step_done(&mut self) {
-        if let Some(done) = self.preparing.take_if(|preparing| preparing.stage == Stage::Note) {
-            self.next = Some(done.file);
-            self.spares.extend(done.too_small.map(|file| Spare { name: file.name, len: file.len }));
-        }
+    /// Takes in that the calls of the last step were made. If they wrote the note, the prepared file becomes the next one, and its name is
+    /// returned.
+    pub(crate) fn step_done(&mut self) -> Option<Arc<str>> {
+        let done = self.preparing.take_if(|preparing| preparing.stage == Stage::Note)?;
+        self.spares.extend(done.too_small.map(|file| Spare { name: file.name, len: file.len }));
+        Some(Arc::clone(&self.next.insert(done.file).name))
     }
 
     /// Takes in that the rename of the note failed on a full disk. The next step writes the note again.

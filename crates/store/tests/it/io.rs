@@ -7,16 +7,18 @@ use std::sync::{Arc, Mutex};
 use tickwheel_engine::{Reply, ShardStore as _, TaskEffect};
 use tickwheel_store::conformance::{Owner, sample_task};
 use tickwheel_store::{
-    Call, Completion, Disk, DiskError, DiskStore, FsDisk, Io, Job, JobId, Lane, StoreOptions, ThreadIo,
+    Call, Completion, Disk, DiskError, DiskOp, DiskStore, FsDisk, Io, Job, JobId, Lane, StoreOptions,
+    ThreadIo,
 };
 
 /// A disk that reports each sync. The sync of a file named `held...` then waits until the test drops the other end of `go`. The disk
-/// panics when it is told to.
+/// panics when it is told to, and it makes no file while the process has no descriptors.
 struct Gated {
     disk: FsDisk,
     told: Sender<String>,
     go: Arc<Mutex<Receiver<()>>>,
     panics: Arc<AtomicBool>,
+    starved: Arc<AtomicBool>,
 }
 
 impl Disk for Gated {
@@ -30,6 +32,10 @@ impl Disk for Gated {
         self.disk.create_dir(dir)
     }
     fn create(&mut self, file: &str) -> Result<(), DiskError> {
+        if self.starved.load(Ordering::SeqCst) {
+            let source = std::io::Error::from_raw_os_error(NO_DESCRIPTOR);
+            return Err(DiskError::new(DiskOp::Create, file, source));
+        }
         self.disk.create(file)
     }
     fn open(&mut self, file: &str) -> Result<(), DiskError> {
@@ -69,18 +75,22 @@ impl Disk for Gated {
     }
     fn another(&self) -> Self {
         let (told, go, panics) = (self.told.clone(), Arc::clone(&self.go), Arc::clone(&self.panics));
-        Self { disk: self.disk.another(), told, go, panics }
+        Self { disk: self.disk.another(), told, go, panics, starved: Arc::clone(&self.starved) }
     }
     fn free_bytes(&mut self) -> u64 {
         self.disk.free_bytes()
     }
 }
 
+/// The number of the error `EMFILE` of Linux.
+const NO_DESCRIPTOR: i32 = 24;
+
 struct Bench {
     dir: tempfile::TempDir,
     told: Receiver<String>,
     go: Sender<()>,
     panics: Arc<AtomicBool>,
+    starved: Arc<AtomicBool>,
     woken: Receiver<()>,
 }
 
@@ -91,11 +101,14 @@ fn bench() -> (Bench, Gated, ThreadIo) {
     let (wake, woken) = channel();
     let panics = Arc::new(AtomicBool::new(false));
     let disk = FsDisk::new(dir.path()).expect("made");
-    let disk = Gated { disk, told: told_in, go: Arc::new(Mutex::new(go_out)), panics: Arc::clone(&panics) };
+    let starved = Arc::new(AtomicBool::new(false));
+    let go_out = Arc::new(Mutex::new(go_out));
+    let disk =
+        Gated { disk, told: told_in, go: go_out, panics: Arc::clone(&panics), starved: Arc::clone(&starved) };
     let io = ThreadIo::new(Box::new(move || {
         wake.send(()).ok();
     }));
-    (Bench { dir, told, go, panics, woken }, disk, io)
+    (Bench { dir, told, go, panics, starved, woken }, disk, io)
 }
 
 fn sync(id: u64, file: &str) -> Job {
@@ -168,7 +181,7 @@ fn a_job_ends_at_its_first_error() {
 /// reads go on.
 #[test]
 fn a_panic_on_the_thread_ends_the_acknowledgements() {
-    let (Bench { dir, told, go, panics, woken }, disk, io) = bench();
+    let (Bench { dir, told, go, panics, woken, .. }, disk, io) = bench();
     drop(go);
     let mut options = StoreOptions::new([1; 16]);
     options.log_file_bytes = 64 << 10;
@@ -189,4 +202,42 @@ fn a_panic_on_the_thread_ends_the_acknowledgements() {
     assert_eq!(store.len(), 1);
     assert!(store.failure().is_some(), "it does not say that it failed");
     drop((store, told, woken, dir));
+}
+
+/// The story: connections had used up the descriptors of a server when its log needed a new file. The store failed, and the server was read-only
+/// until a restart.
+#[test]
+fn a_call_without_a_descriptor_is_made_again_and_its_job_does_not_fail() {
+    let (bench, mut disk, mut io) = bench();
+    disk.create("commit").expect("made");
+    io.start(disk);
+    bench.starved.store(true, Ordering::SeqCst);
+    let calls = vec![Call::Sync("commit".into()), Call::Create("new".into()), Call::Sync("new".into())];
+    <ThreadIo as Io<Gated>>::submit(&mut io, Lane::Background, Job { id: JobId(1), calls });
+    <ThreadIo as Io<Gated>>::submit(&mut io, Lane::Background, sync(2, "new"));
+    assert_eq!(bench.told.recv().expect("it begins"), "commit");
+    bench.woken.recv().expect("the lack is told");
+    assert!(<ThreadIo as Io<Gated>>::lacks_descriptor(&io));
+    <ThreadIo as Io<Gated>>::submit(&mut io, Lane::Commit, sync(3, "commit"));
+    let done = wait_for(&mut io, &bench, 1);
+    assert_eq!(done[0].id, JobId(3), "the other lanes go on");
+    assert_eq!(bench.told.recv().expect("it was made"), "commit");
+    bench.starved.store(false, Ordering::SeqCst);
+    let done = wait_for(&mut io, &bench, 2);
+    assert!(done.iter().all(|completion| completion.result.is_ok()), "{done:?}");
+    assert_eq!(done.iter().map(|completion| completion.id.0).collect::<Vec<_>>(), [1, 2], "in their order");
+    assert!(!<ThreadIo as Io<Gated>>::lacks_descriptor(&io));
+    assert_eq!(bench.told.iter().take(2).collect::<Vec<_>>(), ["new", "new"], "no call was made twice");
+}
+
+#[test]
+fn a_store_that_lacks_a_descriptor_can_be_closed() {
+    let (bench, disk, mut io) = bench();
+    io.start(disk);
+    bench.starved.store(true, Ordering::SeqCst);
+    let calls = vec![Call::Create("new".into())];
+    <ThreadIo as Io<Gated>>::submit(&mut io, Lane::Background, Job { id: JobId(1), calls });
+    bench.woken.recv().expect("the lack is told");
+    drop(io);
+    assert!(!bench.dir.path().join("new").exists());
 }

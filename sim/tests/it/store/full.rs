@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use tickwheel_engine::{Batch, Ended, LeaseNo, Outcome, Ownership, Reply, Seq, Task, TaskEffect, Timestamp};
-use tickwheel_sim::disk::SimDisk;
+use tickwheel_sim::disk::{Fault, SimDisk};
+use tickwheel_store::DiskOp;
 use tickwheel_store::conformance::sample_task;
 use tickwheel_store::salvage::{Report, WriteError, read, write_as};
 
@@ -16,6 +17,7 @@ struct Owner {
     seq: u64,
     live: Vec<Arc<Task>>,
     room: u64,
+    lacks_descriptor: bool,
 }
 
 /// The bytes that an engine counts for a task of this test, its names and numbers included.
@@ -25,14 +27,24 @@ impl Owner {
     fn new(disk: &SimDisk) -> Self {
         let mut store = open(disk).expect("it opens");
         let ownership = acquire(&mut store).expect("it can be had");
-        let mut owner = Self { store, ownership, seq: ownership.last_seq.0, live: Vec::new(), room: 0 };
+        let mut owner = Self {
+            store,
+            ownership,
+            seq: ownership.last_seq.0,
+            live: Vec::new(),
+            room: 0,
+            lacks_descriptor: false,
+        };
         owner.look();
         owner
     }
 
     fn commit(&mut self, effects: Vec<TaskEffect>) {
-        match commit(&mut self.store, self.ownership, self.seq, Batch { effects, ..Batch::default() }) {
+        let came = commit(&mut self.store, self.ownership, self.seq, Batch { effects, ..Batch::default() });
+        self.lacks_descriptor = matches!(came, Came::Reply(Reply::DoneWithoutDescriptor));
+        match came {
             Came::Reply(Reply::Done { room }) => self.room = room,
+            Came::Reply(Reply::DoneWithoutDescriptor) => self.room = 0,
             other => panic!("a commit with {} live tasks was answered {other:?}", self.live.len()),
         }
         rest(&mut self.store, 3);
@@ -190,4 +202,27 @@ fn others_take_the_space_and_give_it_back() {
         }
         owner.assert_reopens(&disk);
     }
+}
+
+/// The story: the descriptors of a process were used up when the log needed a new file, and the store failed for good.
+#[test]
+fn without_a_descriptor_growth_is_refused_and_ends_go_on_until_there_is_one() {
+    let disk = SimDisk::new();
+    let mut owner = Owner::new(&disk);
+    for nth in 1..=5_000 {
+        disk.fail_nth(DiskOp::Create, nth, Fault::NoDescriptor);
+    }
+    while !owner.lacks_descriptor {
+        owner.put();
+    }
+    // The next file is wanted when a quarter of the first one is used.
+    for _ in 0..owner.live.len() {
+        owner.end();
+        assert!(owner.lacks_descriptor);
+    }
+    disk.forget_faults();
+    owner.look();
+    assert!(!owner.lacks_descriptor && owner.room >= GROWTH);
+    owner.put();
+    owner.assert_reopens(&disk);
 }

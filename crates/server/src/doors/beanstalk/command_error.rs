@@ -94,7 +94,9 @@ impl From<Unavailable> for CommandError {
     fn from(why: Unavailable) -> Self {
         match why {
             Unavailable::Closed => Self::End(End::Stop),
-            Unavailable::Full { .. } | Unavailable::ReadOnly { .. } => Self::Answer(Reply::OutOfMemory),
+            Unavailable::Full { .. } | Unavailable::NoDescriptors | Unavailable::ReadOnly { .. } => {
+                Self::Answer(Reply::OutOfMemory)
+            }
             // The protocol has no word for these: the command had no effect and can be sent again; or it may have had its effect.
             Unavailable::Unowned | Unavailable::Late { .. } | Unavailable::Indeterminate { .. } => {
                 Self::Answer(Reply::InternalError)
