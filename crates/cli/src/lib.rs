@@ -20,6 +20,7 @@ mod filter;
 mod load;
 mod log;
 mod notify;
+mod open_files;
 mod otlp;
 mod output;
 mod portable;

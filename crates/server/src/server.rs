@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use rustix::process::{Resource, getrlimit};
 use tickwheel_postgres::{ClusterClock, Plan as DataPlan, PostgresOptions};
+use tickwheel_push::webhook::Connections;
 use tickwheel_queue::{Options, Queue};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::access::authorizer::Authorizer;
+use crate::base::descriptors::Descriptors;
 use crate::base::stopping::{self, Stop, Stopping};
 use crate::config::{BackupPlan, Config, PostgresPlan, Store};
 use crate::doors::plan::Plan;
@@ -32,10 +33,6 @@ use crate::start_error::StartError;
 use crate::targets::{Outside, Targets};
 use crate::telemetry::notices::{self, Notices};
 use crate::telemetry::serving;
-
-/// Open files that are not served connections: those of the store and the runtime, the standard streams, refused
-/// connections.
-const FILES_RESERVED: u64 = 96;
 
 /// A server that has its port and its tasks, and waits to be [`run`](Server::run).
 ///
@@ -174,6 +171,11 @@ impl Server {
         let backup_every = plan.and_then(|plan| plan.every).filter(|_| backup_dir.is_ok());
         let backups = keep_backups(queue.clone(), stopping.clone(), backup_dir, keep, data).await;
         let lax_json = config.lax_json;
+        let kept = config.limits.connections_kept;
+        // Only the shards of a directory have files.
+        let shards = directory.as_ref().map_or(0, |_| usize::try_from(queue.shards()).unwrap_or(usize::MAX));
+        let descriptors = Descriptors::of_process(config.connections_max, kept, shards);
+        let outside = outside.within(Connections::new(descriptors.webhooks));
         let app = App::new(queue, stopping.clone(), config.levels, config.spans, &config.limits);
         let app = App {
             authorizer: Arc::new(authorizer),
@@ -187,10 +189,9 @@ impl Server {
         let app = Arc::new(app);
         // Jobs go on before a door opens. If they cannot be read yet, the background tries again.
         let _later = app.jobs.look().await;
-        let kept = config.limits.connections_kept;
         let connections = Arc::default();
         let shared = Shared {
-            permits: Permits::new(connections_allowed(config.connections_max, kept), kept),
+            permits: Permits::new(descriptors.clients, kept),
             addresses: Addresses::new(config.connections_per_address_max),
             stopping,
             open: Arc::clone(&connections),
@@ -262,8 +263,7 @@ impl Server {
     /// for it. Dropping the future does not wait: connections are cut off, and the queue is closed a moment later, on
     /// a thread of the runtime.
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
-        // If it fails, the background tries again.
-        self.app.targets.start().await;
+        // The targets begin in the background, so that the doors do not wait for them: a target that does harm can be paused after each start.
         let (background, url) = (self.background(), self.url());
         let Self { doors, app, stop, connections, stop_grace, notices, _stop_backups, .. } = self;
         let mut open = JoinSet::new();
@@ -397,20 +397,4 @@ async fn open(store: Store, options: Options, place: Place) -> Result<Queue, Sta
 /// Closes the queue on a thread that may block.
 async fn close(queue: Queue) {
     blocking(move || queue.close()).await;
-}
-
-/// The wanted number of connections, limited by the number of open files, and at least one.
-fn connections_allowed(wanted: usize, kept: usize) -> usize {
-    let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    let allowed = usize::try_from(files.saturating_sub(FILES_RESERVED.saturating_add(kept as u64)))
-        .unwrap_or(usize::MAX);
-    if allowed < wanted {
-        tracing::warn!(
-            event = events::DOUBTFUL,
-            wanted,
-            allowed,
-            "fewer connections than configured, because the limit of open files is low: raise it (`ulimit -n`, `LimitNOFILE=` of systemd) or write a smaller `max_connections`"
-        );
-    }
-    wanted.min(allowed).max(1)
 }

@@ -168,6 +168,7 @@ impl Bridge {
             return rabbitmq.migrate().map(|()| ExitCode::SUCCESS);
         }
         end_with_the_engine();
+        crate::open_files::raise_limit();
         let runtime = Runtime::new().context("start the threads of the bridge")?;
         let ran = runtime.block_on(rabbitmq.run());
         runtime.shutdown_background();

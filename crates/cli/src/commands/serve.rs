@@ -25,6 +25,7 @@ use crate::commands::postgres_options::PostgresOptions;
 use crate::environment;
 use crate::log::{self, FILTER_DEFAULT, LogFormat, filter, log_to_stderr, told_as_json};
 use crate::notify::{Manager, State};
+use crate::open_files;
 use crate::otlp;
 use crate::output::STDOUT;
 use crate::push_tables::PushTables;
@@ -286,6 +287,7 @@ impl Serve {
     fn try_run(self) -> Result<ExitCode> {
         log_to_stderr(&self.log, self.log_format, self.access_log)?;
         end_with_the_engine();
+        open_files::raise_limit();
         let runtime = Runtime::new().context("start the server's threads")?;
         let served = runtime.block_on(self.serve());
         log::flush();

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::TcpStream;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
@@ -31,6 +31,10 @@ use tickwheel_http::{Connection, Stream};
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The time for the TLS handshake.
 const TLS_TIMEOUT: Duration = Duration::from_secs(5);
+/// A connection that gets no descriptor is tried again after this time.
+const DESCRIPTOR_PAUSE: Duration = Duration::from_millis(100);
+/// The numbers of the errors `ENFILE` and `EMFILE`, which all Unix systems share.
+const LACKS: [i32; 2] = [23, 24];
 /// At most this many addresses of a name are tried.
 const ADDRESSES_MAX: usize = 8;
 
@@ -114,7 +118,7 @@ impl Connector {
         for (nth, address) in kept.into_iter().take(count).enumerate() {
             // An address that does not answer leaves time for the others.
             let share = deadline.saturating_duration_since(Instant::now()) / (count - nth) as u32;
-            match timeout(share, TcpStream::connect(SocketAddr::new(address, self.port))).await {
+            match timeout(share, connect_to(SocketAddr::new(address, self.port))).await {
                 Ok(Ok(tcp)) => {
                     // Without it, the last piece of a request would wait for an acknowledgement of the one before.
                     let _ = tcp.set_nodelay(true);
@@ -141,6 +145,20 @@ impl Connector {
     fn failed(&self, why: impl fmt::Display) -> Failure {
         Failure::NoConnection(format!("{}:{}: {why}", self.host, self.port))
     }
+}
+
+/// Connects to an address. Waits while the process has no descriptor: that says nothing about the receiver.
+async fn connect_to(address: SocketAddr) -> io::Result<TcpStream> {
+    loop {
+        match TcpStream::connect(address).await {
+            Err(error) if is_lack_of_descriptors(&error) => sleep(DESCRIPTOR_PAUSE).await,
+            connected => return connected,
+        }
+    }
+}
+
+fn is_lack_of_descriptors(error: &io::Error) -> bool {
+    error.raw_os_error().is_some_and(|number| LACKS.contains(&number))
 }
 
 /// The certificates that a webhook trusts and shows.

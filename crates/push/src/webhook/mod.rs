@@ -2,10 +2,12 @@
 //!
 //! - `url`, `request`, `sign`: what is sent.
 //! - `answer`: what an answer, or none, means.
+//! - `budget`: how many connections there may be.
 //! - `connect`: the way there.
 //! - `sender`: the sink.
 
 mod answer;
+mod budget;
 mod connect;
 mod request;
 mod sender;
@@ -13,6 +15,7 @@ mod sign;
 mod url;
 
 pub use answer::{Answer, AnswerRules, Failure};
+pub use budget::{ConnectionShare, Connections};
 pub use connect::{Resolve, Resolving, SystemResolver, TlsPlan, TlsPlanError};
 pub use request::{Auth, BodyForm, PlanError, RequestPlan, Unsendable};
 pub use sender::{Webhook, WebhookPlan};

@@ -1,6 +1,7 @@
 //! [`Webhook`]: the sink that sends messages by HTTP.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hyper::body::Incoming;
@@ -10,6 +11,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tokio_rustls::rustls::ClientConfig;
 
 use super::answer::{Answer, AnswerRules, Failure, retry_after};
+use super::budget::{ConnectionPermit, ConnectionShare, Connections, Pool};
 use super::connect::{Connector, Resolve};
 use super::request::RequestPlan;
 use super::sign::Signer;
@@ -44,15 +46,43 @@ pub struct Webhook {
     rules: AnswerRules,
     timeout: Duration,
     connector: Connector,
-    idle: Mutex<Vec<Idle>>,
-    idle_max: usize,
+    share: ConnectionShare,
+    unused: Arc<Unused>,
+    unused_max: usize,
 }
 
-/// A connection without a request.
-struct Idle {
+/// A connection with its right to be open.
+struct Held {
     connection: Connection,
+    permit: ConnectionPermit,
     born: Instant,
-    since: Instant,
+}
+
+/// The connections without a request; the last one was used last.
+#[derive(Default)]
+struct Unused(Mutex<Vec<(Held, Instant)>>);
+
+impl Unused {
+    fn lock(&self) -> MutexGuard<'_, Vec<(Held, Instant)>> {
+        // Each change is one step, so that a panic leaves nothing half done.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Unused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Unused({})", self.lock().len())
+    }
+}
+
+impl Pool for Unused {
+    fn close_one(&self) -> bool {
+        let mut unused = self.lock();
+        let oldest = (!unused.is_empty()).then(|| unused.remove(0));
+        // Closed outside of the lock.
+        drop(unused);
+        oldest.is_some()
+    }
 }
 
 /// The settings of a webhook.
@@ -76,7 +106,7 @@ pub struct WebhookPlan {
 }
 
 impl Webhook {
-    /// Returns a webhook. Opens no connection yet.
+    /// Returns a webhook without a limit of its connections but the caller's concurrency. Opens no connection yet.
     #[must_use]
     pub fn new(plan: WebhookPlan) -> Self {
         let WebhookPlan { request, signers, rules, timeout, connections_kept, guard, resolver, tls } = plan;
@@ -87,13 +117,21 @@ impl Webhook {
             rules,
             timeout,
             connector,
-            idle: Mutex::default(),
-            idle_max: connections_kept,
+            share: Connections::default().share_of(None),
+            unused: Arc::default(),
+            unused_max: connections_kept,
         }
     }
 
+    /// Returns the same webhook with a share of the connections of a process. A message waits for its connection before its time begins.
+    #[must_use]
+    pub fn within(self, share: ConnectionShare) -> Self {
+        share.add(&self.unused);
+        Self { share, ..self }
+    }
+
     async fn attempt(&self, message: &Message) -> Report {
-        let deadline = Instant::now() + self.timeout;
+        let mut deadline = Instant::now() + self.timeout;
         let mut may_reuse = true;
         loop {
             let keys = self.signers.iter().filter_map(|signer| signer.key_at(message.sent_at));
@@ -104,12 +142,17 @@ impl Webhook {
             let body_bytes = message_bytes(&request);
             let kept = if may_reuse { self.take().await } else { None };
             let is_kept = kept.is_some();
-            let (mut connection, born) = match kept {
-                Some(Idle { connection, born, .. }) => (connection, born),
-                None => match self.connector.connect(deadline).await {
-                    Ok(connection) => (connection, Instant::now()),
-                    Err(failure) => return failure.judge().into(),
-                },
+            let Held { mut connection, permit, born } = match kept {
+                Some(held) => held,
+                None => {
+                    let asked = Instant::now();
+                    let permit = self.share.permit().await;
+                    deadline += asked.elapsed();
+                    match self.connector.connect(deadline).await {
+                        Ok(connection) => Held { connection, permit, born: Instant::now() },
+                        Err(failure) => return failure.judge().into(),
+                    }
+                }
             };
             match timeout_at(deadline, connection.send(request)).await {
                 Ok(Ok(answer)) => {
@@ -119,7 +162,7 @@ impl Webhook {
                     let (bytes, is_whole) = read_body(&mut connection, body, deadline).await;
                     answer.body = bytes;
                     if is_whole {
-                        self.keep(connection, born);
+                        self.keep(Held { connection, permit, born });
                     }
                     let outcome = self.rules.judge(&answer);
                     answer.body.truncate(REPORTED_BYTES);
@@ -135,7 +178,10 @@ impl Webhook {
                         return Failure::Down(text).judge().into();
                     }
                     drop(connection);
-                    return self.no_answer(text, is_sent, deadline).await.judge().into();
+                    // The probe is the connection of this permit now.
+                    let failure = self.no_answer(text, is_sent, deadline).await;
+                    drop(permit);
+                    return failure.judge().into();
                 }
                 Err(_) if connection.written() < body_bytes => {
                     return Failure::Unsent("the receiver took the request too slowly".into()).judge().into();
@@ -160,38 +206,38 @@ impl Webhook {
     }
 
     /// Returns the open connection that was used last.
-    async fn take(&self) -> Option<Idle> {
+    async fn take(&self) -> Option<Held> {
         loop {
-            let mut idle = self.idle().pop()?;
-            let idle_time = idle.since.elapsed();
-            if idle.born.elapsed() >= AGE_MAX || idle_time >= IDLE_MAX {
+            let (mut held, since) = self.unused.lock().pop()?;
+            let unused_time = since.elapsed();
+            if held.born.elapsed() >= AGE_MAX || unused_time >= IDLE_MAX {
                 continue;
             }
-            let is_open = if idle_time < FRESH {
-                idle.connection.seems_open().await
+            let is_open = if unused_time < FRESH {
+                held.connection.seems_open().await
             } else {
-                idle.connection.is_open().await
+                held.connection.is_open().await
             };
             if is_open {
-                return Some(idle);
+                return Some(held);
             }
         }
     }
 
-    /// Keeps a connection whose answer was read to its end.
-    fn keep(&self, connection: Connection, born: Instant) {
-        let mut idle = self.idle();
-        // Closed outside of the lock.
-        let _oldest = (!idle.is_empty() && idle.len() >= self.idle_max).then(|| idle.remove(0));
-        if self.idle_max > 0 {
-            idle.push(Idle { connection, born, since: Instant::now() });
+    /// Keeps a connection whose answer was read to its end, unless another webhook waits for its place.
+    fn keep(&self, held: Held) {
+        if self.unused_max == 0 {
+            return;
         }
-        drop(idle);
-    }
-
-    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Idle>> {
-        // Each change is one step, so that a panic leaves nothing half done.
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+        let mut unused = self.unused.lock();
+        // Closed outside of the lock.
+        let _oldest = (unused.len() >= self.unused_max).then(|| unused.remove(0));
+        unused.push((held, Instant::now()));
+        drop(unused);
+        // After the push: who begins to wait later finds the connection here.
+        if self.share.is_wanted() {
+            self.unused.close_one();
+        }
     }
 }
 

@@ -315,6 +315,14 @@ impl Grant {
         self.scopes.iter().flat_map(|scopes| scopes.iter()).map(Scope::as_str)
     }
 
+    /// The scope as a word of the token file, the same for the same scope in any order; `None`: all queues.
+    pub(crate) fn scope(&self) -> Option<String> {
+        let mut all: Vec<&str> = self.scopes.as_ref()?.iter().map(Scope::as_str).collect();
+        all.sort_unstable();
+        all.dedup();
+        Some(all.join(","))
+    }
+
     /// The prefixes of the names of the queues in the scope. No queue has two of these prefixes, but a queue with one
     /// may still be outside of the scope.
     pub(crate) fn prefixes(&self) -> Vec<&str> {

@@ -57,7 +57,9 @@ impl Listener {
                 accepted = self.socket.accept() => match accepted {
                     Ok(came) => self.take(&mut connections, &mut refusals, came),
                     Err(error) => {
-                        tracing::warn!(event = events::ACCEPT_FAILED, %error, "accept failed");
+                        // The error is about a descriptor or about memory. An idle connection has some of both.
+                        let closed_idle = self.shared.permits.close_idle();
+                        tracing::warn!(event = events::ACCEPT_FAILED, %error, closed_idle, "accept failed");
                         sleep(ACCEPT_PAUSE).await;
                     }
                 },

@@ -160,6 +160,14 @@ impl Permits {
         Some(self.seated(&mut state, Seat::new(true), false))
     }
 
+    /// Closes the connection that is idle the longest, because the process needs its descriptor. `false`: none is idle.
+    pub(crate) fn close_idle(&self) -> bool {
+        let mut state = self.state();
+        let closed = state.close_idle(false, 1);
+        state.taken -= closed;
+        closed > 0
+    }
+
     fn seated(&self, state: &mut State, seat: Seat, is_session: bool) -> Permit {
         let (id, seat) = (state.next, Arc::new(seat));
         if is_session {
@@ -320,6 +328,20 @@ mod tests {
         third.seat().idle();
         let fifth = permits.enter(Idle::MakesWay).expect("the third makes way");
         drop((first, third, fourth, fifth));
+        assert!(is_empty(&permits));
+    }
+
+    #[test]
+    fn a_connection_that_is_closed_for_its_descriptor_gives_its_permit_back() {
+        let permits = Permits::new(2, 0);
+        let (first, second) =
+            (permits.enter(Idle::MakesWay).expect("a permit"), permits.enter(Idle::MakesWay));
+        let second = at_work(second);
+        assert!(permits.close_idle());
+        assert!(!first.seat().work(), "it is closed");
+        assert!(!permits.close_idle(), "the other one is at work");
+        let third = permits.enter(Idle::MakesWay).expect("the permit is free");
+        drop((first, second, third));
         assert!(is_empty(&permits));
     }
 

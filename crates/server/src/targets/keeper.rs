@@ -184,16 +184,16 @@ impl Targets {
         }
     }
 
-    /// Gives a queue a target. Returns whether it had none before, and the target. `sees_all`: the caller has no scope, so it may name the
-    /// secrets and the certificates of the server.
+    /// Gives a queue a target. Returns whether it had none before, and the target. `scope`: that of the caller;
+    /// `None`: all queues, so the caller may name the secrets and the certificates of the server.
     pub(crate) async fn put(
         &self,
         queue: &QueueName,
         mut target: TargetBody,
         if_version: Option<u64>,
-        sees_all: bool,
+        scope: Option<String>,
     ) -> Result<(bool, TargetView), Refusal> {
-        if !sees_all {
+        if scope.is_some() {
             secrets::refuse_named(&target)?;
         }
         let _one_by_one = self.0.changes.lock().await;
@@ -208,7 +208,7 @@ impl Targets {
         // A pause of an operator stays, and a new target is not disabled for what the old one answered.
         let is_paused = before.as_deref().is_some_and(stored::is_paused);
         let pause = is_paused.then_some(StoredPause::Paused);
-        let stored = Stored { target, secrets: sealed, pause };
+        let stored = Stored { target, secrets: sealed, pause, scope };
         made::target(&self.0.outside, queue, &stored)?;
         if stored.target.order == Some(TargetOrder::Group) {
             self.one_of_a_group(queue).await?;

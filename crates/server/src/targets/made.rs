@@ -76,12 +76,18 @@ impl From<NotMade> for Refusal {
 /// # Errors
 /// [`NotMade`].
 pub(super) fn target(outside: &Outside, queue: &QueueName, stored: &Stored) -> Result<Target, NotMade> {
+    let mut plan = plan(&stored.target);
     let sink: Arc<dyn Sink> = match stored.target.kind {
-        TargetKind::Webhook => Arc::new(webhook(outside, queue, stored)?),
+        TargetKind::Webhook => {
+            // More tasks would only be held while they wait for a connection.
+            plan.concurrency = plan.concurrency.min(outside.connections.share_max());
+            let share = outside.connections.share_of(stored.scope.as_deref());
+            Arc::new(webhook(outside, queue, stored)?.within(share))
+        }
         _ => broker(outside, &stored.target)?,
     };
     let kind = stored.target.kind.name();
-    Ok(Target { plan: plan(&stored.target), sink, kind, paused: pause(stored) })
+    Ok(Target { plan, sink, kind, paused: pause(stored) })
 }
 
 /// Returns a target to which nothing is sent, for this reason.

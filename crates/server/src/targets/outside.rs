@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use rustls::ClientConfig;
 use tickwheel_push::guard::Guard;
-use tickwheel_push::webhook::{TlsPlan, TlsPlanError};
+use tickwheel_push::webhook::{Connections, TlsPlan, TlsPlanError};
 
 use super::brokers::{Brokers, Opened, has_kind};
 use super::log_lines;
@@ -22,6 +22,8 @@ pub(crate) struct Outside {
     secrets: BTreeMap<String, SecretText>,
     tls: BTreeMap<String, Certificates>,
     pub(super) brokers: Brokers,
+    /// The connections that webhooks may have.
+    pub(super) connections: Connections,
 }
 
 /// Certificates that were read.
@@ -81,7 +83,8 @@ impl PushPlan {
 impl Default for Outside {
     fn default() -> Self {
         let (secrets, tls, brokers) = Default::default();
-        Self { guard: Arc::new(Guard::new(Vec::new())), keys: SecretKeys::default(), secrets, tls, brokers }
+        let (keys, connections) = Default::default();
+        Self { guard: Arc::new(Guard::new(Vec::new())), keys, secrets, tls, brokers, connections }
     }
 }
 
@@ -97,6 +100,11 @@ impl Outside {
             log_lines::unsupported(name, connection.kind);
         }
         faults.into_iter().next().map_or(Ok(opened), Err)
+    }
+
+    /// Returns the same, with so many connections of webhooks.
+    pub(crate) fn within(self, connections: Connections) -> Self {
+        Self { connections, ..self }
     }
 
     /// Reads the files that a plan names. Returns what can be used, and all faults.
@@ -145,7 +153,8 @@ impl Outside {
             faults.extend(brokers.add(&Opened { name, plan: connection, tls }).map_err(bad).err());
         }
         let guard = Arc::new(Guard::new(plan.allow.clone()));
-        (Self { guard, keys, secrets: plan.secrets.clone(), tls, brokers }, faults)
+        let connections = Connections::default();
+        (Self { guard, keys, secrets: plan.secrets.clone(), tls, brokers, connections }, faults)
     }
 
     /// Returns the text of a named secret.

@@ -28,6 +28,9 @@ pub(crate) struct Stored {
     /// Why nothing is sent; `None`: messages are sent, unless the settings say otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) pause: Option<StoredPause>,
+    /// The scope of the token that set the target, as in the token file; `None`: all queues. Targets of one scope share their connections.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) scope: Option<String>,
 }
 
 /// Why nothing is sent to a target.
@@ -149,7 +152,7 @@ mod tests {
             br#"{"kind":"webhook","url":"https://a.example/","signing":[{"secret":{"set":true,"id":"aa"}}]}"#;
         let target = TargetBody::parse(text).expect("a target");
         for pause in [None, Some(StoredPause::Paused), Some(StoredPause::Disabled("http 410".to_owned()))] {
-            let stored = Stored { target: target.clone(), secrets: BTreeMap::new(), pause };
+            let stored = Stored { target: target.clone(), secrets: BTreeMap::new(), pause, scope: None };
             let record = stored.record();
             assert_eq!(Stored::read(&record).expect("a target"), stored);
             assert_eq!(record.retry, Some(RETRY_DEFAULT));
@@ -159,7 +162,8 @@ mod tests {
             (Some(StoredPause::Paused), true),
             (Some(StoredPause::Disabled("http 410".to_owned())), false),
         ] {
-            let mut record = Stored { target: target.clone(), secrets: BTreeMap::new(), pause }.record();
+            let mut record =
+                Stored { target: target.clone(), secrets: BTreeMap::new(), pause, scope: None }.record();
             assert_eq!(super::is_paused(&record), is_paused);
             let later = String::from_utf8(record.value.to_vec()).expect("JSON").replace("webhook", "pigeon");
             record.value = later.into_bytes().into();
@@ -167,7 +171,7 @@ mod tests {
             assert_eq!(super::is_paused(&record), is_paused, "the pause can be read");
         }
         let [one, other] = [None, Some(StoredPause::Paused)].map(|pause| {
-            version(&Stored { target: target.clone(), secrets: BTreeMap::new(), pause }.record())
+            version(&Stored { target: target.clone(), secrets: BTreeMap::new(), pause, scope: None }.record())
         });
         assert!(one != other && one <= INTEGER_MAX);
     }

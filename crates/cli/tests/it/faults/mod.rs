@@ -4,6 +4,7 @@
 mod backups;
 mod caller;
 mod clock;
+mod descriptors;
 mod full;
 mod fuse_disk;
 mod history;

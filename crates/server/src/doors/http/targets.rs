@@ -33,11 +33,11 @@ handlers! {
 async fn put(mut call: Call) -> Result<Response, Refusal> {
     let version = call.version()?.map(|Seq(version)| version);
     let target = call.read(TargetBody::parse).await?;
-    let sees_all = call.caller.grant().is_unscoped();
+    let scope = call.caller.grant().scope();
     let (created, view) = whole(&call, move |app, queue| async move {
         // A target with the order `group` changes the settings of its queue.
         let _one_by_one = app.settings.lock().await;
-        app.targets.put(&queue, target, version, sees_all).await
+        app.targets.put(&queue, target, version, scope).await
     })
     .await?;
     Ok(show(if created { StatusCode::CREATED } else { StatusCode::OK }, &view))
