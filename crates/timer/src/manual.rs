@@ -57,8 +57,8 @@ impl ManualClock {
     /// executor, and futures have been woken. The one exception is a task that another thread, which also moves the clock, is handing over
     /// at this time. The calling thread does all of this, one timer after the other: first bodies in the order of their deadlines, then
     /// wakers. Time moves in one step: a body that reads the clock sees the new reading, and the delay of a task that it schedules counts
-    /// from there. If a body that runs on this thread schedules a task, this task waits for the next call, even with a delay of zero;
-    /// `advance(Duration::ZERO)` is such a call. If a body calls `advance`, this only moves the clock: the outer call then hands over what
+    /// from there. If a body that runs on this thread schedules a task, this task waits for a later call, even with a delay of zero:
+    /// between two ticks for the one that reaches the next tick, otherwise for the next one, which may be `advance(Duration::ZERO)`. If a body calls `advance`, this only moves the clock: the outer call then hands over what
     /// has come due.
     pub fn advance(&self, duration: Duration) -> Monotonic {
         let later = |nanos| Monotonic::from_nanos(nanos).saturating_add(duration);

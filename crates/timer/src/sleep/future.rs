@@ -38,6 +38,8 @@ pub struct Sleep {
     anyway: bool,
     /// The entry in the timer, from the first poll to the end.
     entry: Option<Arc<AnyEntry>>,
+    /// The last reset moved the deadline of the entry to a time that had come. The driver wakes the entry only at the next tick.
+    has_come: bool,
 }
 
 /// The error of a sleep that ended before its deadline.
@@ -50,12 +52,12 @@ pub struct SleepError {
 
 impl Sleep {
     pub(crate) fn new(timer: &Timer, deadline: Monotonic) -> Self {
-        Self { home: Arc::clone(timer.core().shard()), deadline, anyway: false, entry: None }
+        Self { home: Arc::clone(timer.core().shard()), deadline, anyway: false, entry: None, has_come: false }
     }
 
     /// A sleep that a full timer does not refuse.
     pub(crate) fn alarm(timer: &Timer, deadline: Monotonic) -> Self {
-        Self { home: Arc::clone(timer.core().shard()), deadline, anyway: true, entry: None }
+        Self { home: Arc::clone(timer.core().shard()), deadline, anyway: true, entry: None, has_come: false }
     }
 
     /// The deadline, by the timer's clock.
@@ -66,16 +68,29 @@ impl Sleep {
 
     /// Moves the deadline to `delay` from now, earlier or later. A sleep that has ended starts again.
     pub fn reset(&mut self, delay: Duration) {
-        self.reset_at(self.home.common.now().saturating_add(delay));
+        let now = self.home.common.now();
+        self.move_to(now.saturating_add(delay), now);
     }
 
     /// Like [`reset`](Self::reset), with a reading of the timer's clock as the deadline. With a reading in the past, the sleep is ready at
-    /// the next poll; with [`Monotonic::MAX`], never.
+    /// the next poll, also between two ticks, and its task is woken at the next tick; with [`Monotonic::MAX`], never.
     pub fn reset_at(&mut self, deadline: Monotonic) {
+        if self.entry.is_some() {
+            self.move_to(deadline, self.home.common.now());
+        } else {
+            // The poll that enters the timer reads the clock.
+            self.deadline = deadline;
+            self.has_come = false;
+        }
+    }
+
+    fn move_to(&mut self, deadline: Monotonic, now: Monotonic) {
         self.deadline = deadline;
         if self.entry.as_ref().is_some_and(|entry| !entry.reschedule(deadline)) {
             self.entry = None;
         }
+        // The entry stays in the timer: if the sleep is not polled now, the driver wakes its task.
+        self.has_come = self.entry.is_some() && deadline.has_come(now);
     }
 
     /// Enters the timer.
@@ -104,6 +119,10 @@ impl Future for Sleep {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let Some(entry) = &self.entry else { return self.enter(context) };
+        if self.has_come && entry.cancel() {
+            self.entry = None;
+            return Poll::Ready(Ok(()));
+        }
         let waiter = entry.body.waiter();
         if let Some(waiter) = waiter {
             waiter.set(context.waker());

@@ -25,6 +25,11 @@ pub(crate) trait Body: Send + Sync {
         false
     }
 
+    /// Whether the next run is the first one of a task that began at once. Such a run does not wait for the next tick.
+    fn begins_at_once(&self) -> bool {
+        false
+    }
+
     /// Drops the task without running it.
     fn give_up(&self);
 

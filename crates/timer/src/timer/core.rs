@@ -232,6 +232,6 @@ impl Follower for Core {
         if lock(&self.turning).contains(&thread::current().id()) {
             return None;
         }
-        lock(&self.turn).next(&self.shards)
+        lock(&self.turn).next(&self.shards, self.now())
     }
 }

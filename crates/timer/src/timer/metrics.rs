@@ -18,7 +18,8 @@ pub struct Metrics {
     pub accepted: u64,
     /// Bodies that began, and sleeps that ended. A one-shot task is counted when it begins.
     pub fired: u64,
-    /// Tasks whose `cancel` returned true, and sleeps that were dropped before their time.
+    /// Tasks whose `cancel` returned true, sleeps that were dropped before their time, and sleeps that were ready before
+    /// their tick because a reset moved them to the past.
     pub cancelled: u64,
     /// Cancelled entries that never reached the driver, so they cost it nothing.
     pub cancelled_unfiled: u64,

@@ -7,6 +7,8 @@ use super::body::{Body, Task};
 use super::owner::Timer;
 use super::refused::{Refusal, Refused};
 use super::timeout::Timeout;
+use super::word::round_down;
+use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Mutex, lock};
 use crate::{Missed, Monotonic};
 
@@ -70,12 +72,13 @@ impl<'a> Every<'a> {
         Self { timer, period, first: First::After(period), missed: Missed::default() }
     }
 
-    /// Sets the delay of the first run. The default is one period; with zero, the first run is at once.
+    /// Sets the delay of the first run. The default is one period; with zero, the first run is at once, and does not wait for the
+    /// next tick.
     pub fn first(self, delay: Duration) -> Self {
         Self { first: First::After(delay), ..self }
     }
 
-    /// Sets the instant of the first run, by the timer's clock, instead of a delay. An instant in the past is due at once, and
+    /// Sets the instant of the first run, by the timer's clock, instead of a delay. An instant in the past is due at once, before the next tick, and
     /// [`missed`](Self::missed) sets what happens to the runs between it and now: with `Burst` each of them takes place; with `Skip` one
     /// takes place and the grid that begins at `at` continues; with `Delay` one takes place and a new grid begins. The lateness of such a
     /// run counts from its scheduled time. With [`Monotonic::MAX`], the task never runs.
@@ -126,7 +129,8 @@ impl<'a> FixedDelay<'a> {
         Self { timer, delay, first: First::After(delay) }
     }
 
-    /// Sets the delay of the first run. The default is the delay of all other runs; with zero, the first run is at once.
+    /// Sets the delay of the first run. The default is the delay of all other runs; with zero, the first run is at once, and
+    /// does not wait for the next tick.
     pub fn first(self, delay: Duration) -> Self {
         Self { first: First::After(delay), ..self }
     }
@@ -172,17 +176,26 @@ fn start<F: FnMut() + Send + 'static>(
     if period.is_zero() {
         return Err(Refused { task, why: core.common.refuse(Refusal::NoPeriod) });
     }
+    let now = core.now();
     let scheduled = match first {
-        First::After(delay) => core.now().saturating_add(delay),
+        First::After(delay) => now.saturating_add(delay),
         First::At(at) => at,
     };
+    let at_once = scheduled.has_come(now);
     let body = Periodic {
         task: Mutex::new(Some(task)),
         scheduled: Mutex::new(scheduled),
         rule,
+        at_once: AtomicBool::new(at_once),
         tick_nanos: core.common.tick_nanos,
     };
-    core.shard().accept(scheduled, body).map(Timeout::new).map_err(|(body, why)| {
+    let shard = core.shard();
+    let accepted = if at_once {
+        shard.accept_at_once(round_down(scheduled), body)
+    } else {
+        shard.accept(scheduled, body)
+    };
+    accepted.map(Timeout::new).map_err(|(body, why)| {
         let task = body.take_task().expect("a task that was refused has not run");
         Refused { task, why }
     })
@@ -194,9 +207,11 @@ fn start<F: FnMut() + Send + 'static>(
 /// out while it runs, so that no lock is held meanwhile.
 struct Periodic<F> {
     task: Mutex<Option<F>>,
-    /// The exact instant of the next run; the deadline of the entry is rounded up.
+    /// The exact instant of the next run; the deadline of the entry is rounded.
     scheduled: Mutex<Monotonic>,
     rule: Rule,
+    /// The task began at once, and has not run.
+    at_once: AtomicBool,
     tick_nanos: NonZeroU64,
 }
 
@@ -226,10 +241,12 @@ impl<F> Drop for PutBack<'_, F> {
 
 impl<F: FnMut() + Send + 'static> Body for Periodic<F> {
     fn run(&self, deadline: Monotonic, started: Monotonic) {
+        // Each change of the entry's word, before and after the run, orders this store.
+        self.at_once.store(false, Ordering::Relaxed);
         if let Rule::Rate { period, missed } = self.rule {
             let mut scheduled = lock(&self.scheduled);
             // A difference of 16 ns or more means that a reschedule moved the run, so the grid continues from the new deadline.
-            let moved = deadline.checked_since(*scheduled).is_none_or(|off| off.as_nanos() >= 16);
+            let moved = deadline.as_nanos().abs_diff(scheduled.as_nanos()) >= 16;
             let this = if moved { deadline } else { *scheduled };
             *scheduled = missed.next(this, started, period, self.tick_nanos);
         }
@@ -248,6 +265,10 @@ impl<F: FnMut() + Send + 'static> Body for Periodic<F> {
 
     fn is_periodic(&self) -> bool {
         true
+    }
+
+    fn begins_at_once(&self) -> bool {
+        self.at_once.load(Ordering::Relaxed)
     }
 
     fn give_up(&self) {

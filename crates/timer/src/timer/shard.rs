@@ -91,7 +91,19 @@ impl Shard {
         if !self.common.limit.take() {
             return Err((body, self.common.refuse(Refusal::Full)));
         }
-        self.accept_with_place(deadline, body)
+        self.accept_with_place(deadline, deadline, body)
+    }
+
+    /// Like [`accept`](Self::accept), but the driver looks at the entry now, and not at the next tick.
+    pub(super) fn accept_at_once<B: Body + 'static>(
+        self: &Arc<Self>,
+        deadline: Monotonic,
+        body: B,
+    ) -> Result<Arc<AnyEntry>, (B, Refusal)> {
+        if !self.common.limit.take() {
+            return Err((body, self.common.refuse(Refusal::Full)));
+        }
+        self.accept_with_place(deadline, Monotonic::ZERO, body)
     }
 
     /// Like [`accept`](Self::accept), but also above the limit. It is for the alarm of a delay queue, because the waiters of the queue
@@ -102,16 +114,18 @@ impl Shard {
         body: B,
     ) -> Result<Arc<AnyEntry>, (B, Refusal)> {
         self.common.limit.take_anyway();
-        self.accept_with_place(deadline, body)
+        self.accept_with_place(deadline, deadline, body)
     }
 
+    /// The driver looks at the entry before `look_before`.
     fn accept_with_place<B: Body + 'static>(
         self: &Arc<Self>,
         deadline: Monotonic,
+        look_before: Monotonic,
         body: B,
     ) -> Result<Arc<AnyEntry>, (B, Refusal)> {
         let entry = Arc::new(Entry::new(deadline, Arc::clone(self), body));
-        if self.push_new(Arc::clone(&entry) as Arc<AnyEntry>, deadline) {
+        if self.push_new(Arc::clone(&entry) as Arc<AnyEntry>, look_before) {
             return Ok(entry);
         }
         self.common.limit.release();
@@ -120,13 +134,13 @@ impl Shard {
     }
 
     /// Pushes a new entry. False if the door is closed.
-    fn push_new(&self, entry: Arc<AnyEntry>, deadline: Monotonic) -> bool {
+    fn push_new(&self, entry: Arc<AnyEntry>, look_before: Monotonic) -> bool {
         let mut inbox = lock(&self.inbox);
         if inbox.door != Door::Open {
             return false;
         }
         inbox.accepted += 1;
-        self.leave(inbox, entry, deadline);
+        self.leave(inbox, entry, look_before);
         true
     }
 

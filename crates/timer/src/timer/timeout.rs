@@ -102,7 +102,8 @@ impl Timeout {
         matches!(self.state(), TimeoutState::Cancelled | TimeoutState::Returned)
     }
 
-    /// The deadline, by the timer's clock: at most 15 ns after the requested one.
+    /// The deadline, by the timer's clock: at most 15 ns after the requested one. The first deadline of a periodic task that begins at once is up to
+    /// 15 ns before it.
     #[must_use]
     pub fn deadline(&self) -> Monotonic {
         self.entry.word.look().deadline()

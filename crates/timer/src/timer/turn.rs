@@ -34,6 +34,8 @@ const LET_GO_AT_LEAST: usize = 16;
 pub(super) struct Turn {
     wheel: Wheel<Arc<AnyEntry>>,
     tick_nanos: NonZeroU64,
+    /// The latest reading that a turn was given.
+    now: Monotonic,
     /// The entries from each shard that the turn has not looked at.
     incoming: Box<[VecDeque<Arc<AnyEntry>>]>,
     /// A buffer that is kept between turns to reuse its memory.
@@ -79,6 +81,7 @@ impl Turn {
         Self {
             wheel: Wheel::new(now.floor_ticks(tick_nanos)),
             tick_nanos,
+            now,
             incoming: (0..shards).map(|_| VecDeque::new()).collect(),
             collected: Vec::new(),
             due: VecDeque::new(),
@@ -88,6 +91,7 @@ impl Turn {
 
     /// Files new entries and takes out due ones.
     pub(super) fn run(&mut self, shards: &[Arc<Shard>], now: Monotonic, pace: Pace) -> Handout {
+        self.now = self.now.max(now);
         let until = self.rest().until.max(now.just_after());
         self.collect(shards, until, pace);
         let most = if pace == Pace::All { usize::MAX } else { FILED_AT_MOST / shards.len() };
@@ -102,7 +106,8 @@ impl Turn {
     }
 
     /// The next deadline of all entries in the timer. New entries in the shards are filed first.
-    pub(super) fn next(&mut self, shards: &[Arc<Shard>]) -> Option<Monotonic> {
+    pub(super) fn next(&mut self, shards: &[Arc<Shard>], now: Monotonic) -> Option<Monotonic> {
+        self.now = self.now.max(now);
         self.collect(shards, Monotonic::MAX, Pace::All);
         self.file(usize::MAX);
         if self.due.is_empty() { self.rest().wake } else { Some(Monotonic::ZERO) }
@@ -140,7 +145,7 @@ impl Turn {
         let seen = entry.word.look();
         match seen.phase() {
             Phase::Pending if seen.is_filed() => {
-                let tick = self.tick_of(seen.deadline());
+                let tick = self.tick_of(&entry, seen.deadline());
                 let Some(handle) = entry.place() else { return };
                 // If the wheel has no deadline for the entry, the entry has left the wheel, and the turn looks at it when it goes out.
                 if self.wheel.deadline(handle).is_some_and(|filed| tick < filed) {
@@ -172,7 +177,7 @@ impl Turn {
 
     /// Puts an entry that is marked as filed into the wheel.
     fn place(&mut self, entry: Arc<AnyEntry>, deadline: Monotonic) {
-        let tick = self.tick_of(deadline);
+        let tick = self.tick_of(&entry, deadline);
         if tick <= self.wheel.now() {
             entry.clear_place();
             self.due.push_back(entry);
@@ -183,8 +188,11 @@ impl Turn {
         entry.set_place(handle.expect("a deadline after now has a place in the wheel"));
     }
 
-    /// The tick of a deadline in the wheel.
-    fn tick_of(&self, deadline: Monotonic) -> u64 {
+    /// The tick of a deadline in the wheel. It is the tick that has begun if the deadline has come and the task begins at once.
+    fn tick_of(&self, entry: &AnyEntry, deadline: Monotonic) -> u64 {
+        if deadline.has_come(self.now) && entry.body.begins_at_once() {
+            return deadline.ceil_ticks(self.tick_nanos).min(self.now.floor_ticks(self.tick_nanos));
+        }
         if deadline == Monotonic::MAX { NEVER } else { deadline.ceil_ticks(self.tick_nanos) }
     }
 

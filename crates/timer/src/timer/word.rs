@@ -116,6 +116,11 @@ const fn round_up(instant: Monotonic) -> u64 {
     }
 }
 
+/// The reading, rounded down to a multiple of the unit. A word with this deadline is due at the reading.
+pub(super) const fn round_down(instant: Monotonic) -> Monotonic {
+    Monotonic::from_nanos(instant.as_nanos() & NEVER)
+}
+
 /// The result of [`Word::cancel`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cancel {

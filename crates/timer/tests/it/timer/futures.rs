@@ -106,6 +106,70 @@ fn t7_a_sleep_that_is_moved_is_ready_at_its_last_deadline() {
     }
 }
 
+/// The story: a sleep that waits is moved to the past between two ticks, as at the end of a drain. It was pending until the next tick, which
+/// may be an hour away, though its page says that it is ready at the next poll. A sleep that is not polled is still woken at that tick.
+#[test]
+fn t7_a_sleep_that_is_moved_to_the_past_between_two_ticks_is_ready_at_the_next_poll() {
+    type Move = fn(&mut Sleep, Monotonic);
+    let moves: [Move; 3] = [
+        |sleep, now| sleep.reset_at(Monotonic::from_nanos(now.as_nanos() - 1)),
+        |sleep, now| sleep.reset_at(now),
+        |sleep, _| sleep.reset(Duration::ZERO),
+    ];
+    for (number, to_the_past) in moves.into_iter().enumerate() {
+        for filed in [false, true] {
+            let stage = Stage::starting_at(0, |builder| builder.tick(Duration::from_secs(3_600)));
+            let bell = Arc::new(Bell::default());
+            let now = stage.clock.advance(Duration::from_nanos(1_500_001));
+            let mut sleep = stage.timer.sleep(Duration::from_secs(7_200));
+            assert_eq!(poll(&mut sleep, &bell), Poll::Pending);
+            if filed {
+                // The question for the next stop files what waits.
+                stage.clock.advance_through(Duration::ZERO);
+                assert_eq!(poll(&mut sleep, &bell), Poll::Pending);
+            }
+            to_the_past(&mut sleep, now);
+            assert_eq!(poll(&mut sleep, &bell), Poll::Ready(Ok(())), "move {number}, filed {filed}");
+            assert_eq!((stage.timer.pending(), bell.rung()), (0, 0));
+            // Armed again, moved, and not polled before its tick.
+            sleep.reset(Duration::from_secs(7_200));
+            assert_eq!(poll(&mut sleep, &bell), Poll::Pending);
+            to_the_past(&mut sleep, now);
+            stage.clock.advance(Duration::from_secs(3_600));
+            assert_eq!((bell.rung(), poll(&mut sleep, &bell)), (1, Poll::Ready(Ok(()))), "move {number}");
+            // Armed again, moved to the past and away from it.
+            sleep.reset(Duration::from_secs(7_200));
+            assert_eq!(poll(&mut sleep, &bell), Poll::Pending);
+            to_the_past(&mut sleep, now);
+            sleep.reset(Duration::from_secs(7_200));
+            assert_eq!(poll(&mut sleep, &bell), Poll::Pending, "move {number}");
+        }
+    }
+}
+
+/// The story: the interval sleeps in the middle of a tick, and its next tick is moved to now.
+#[test]
+fn pt13_a_tick_that_is_moved_to_now_between_two_ticks_of_the_timer_is_ready() {
+    type Reset = fn(&mut Interval, Monotonic);
+    let resets: [Reset; 3] = [
+        |interval, _| interval.reset_immediately(),
+        |interval, _| interval.reset_after(Duration::ZERO),
+        Interval::reset_at,
+    ];
+    for (number, reset) in resets.into_iter().enumerate() {
+        let stage = Stage::new();
+        let bell = Arc::new(Bell::default());
+        let mut interval = stage.timer.interval(ms(300));
+        assert_eq!(ready_ticks(&mut interval, &bell), [0]);
+        let now = stage.clock.advance(Duration::from_nanos(1_500_001));
+        assert_eq!(ready_ticks(&mut interval, &bell), []);
+        reset(&mut interval, now);
+        let waker = Waker::from(Arc::clone(&bell));
+        let tick = interval.poll_tick(&mut Context::from_waker(&waker));
+        assert_eq!(tick, Poll::Ready(Ok(now)), "reset {number}");
+    }
+}
+
 /// A task that wakes itself at once, for ever, on one thread. The timer's driver is a separate thread.
 #[test]
 fn t11_a_busy_task_still_sees_its_sleep_end() {

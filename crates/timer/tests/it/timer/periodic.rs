@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, mpsc};
 use std::time::Duration;
 
-use tickwheel::{Missed, Refusal, Timeout, TimeoutState, Timer};
+use tickwheel::{Missed, Monotonic, Refusal, Timeout, TimeoutState, Timer};
 
 use super::cancel::quietly;
 use super::stage::{Dice, Stage, at_ms, ms};
@@ -285,6 +285,51 @@ fn pt14_a_fixed_delay_may_begin_in_the_past_and_has_missed_nothing() {
     stage.timer.fixed_delay(ms(300)).first_at(at_ms(0)).start(move || log.write(1)).unwrap();
     stage.clock.advance_through(ms(700));
     assert_eq!(stage.ran(), [(950, 1), (1_250, 1), (1_550, 1)]);
+}
+
+/// The story: the timer's tick is an hour, and a report is to run now and then once a day. The first run waited for the next hour.
+#[test]
+fn pt14_a_first_run_at_once_does_not_wait_for_the_next_tick() {
+    let second = Duration::from_secs;
+    for (number, nanos) in [0, 1, 15, 16, 1_500_000_001].into_iter().enumerate() {
+        for back in [0, 1, 500_000_000] {
+            let stage = Stage::starting_at(0, |builder| builder.tick(second(3_600)));
+            let now = stage.clock.advance(second(5_000) + Duration::from_nanos(nanos));
+            let log = stage.log();
+            let every = stage.timer.every(second(7_200));
+            let past = Monotonic::from_nanos(now.as_nanos() - back);
+            let every = if back == 0 { every.first(Duration::ZERO) } else { every.first_at(past) };
+            let task = every.start(move || log.write(1)).unwrap();
+            let log = stage.log();
+            stage.timer.fixed_delay(second(7_200)).first_at(past).start(move || log.write(2)).unwrap();
+            let (begun, later) = (stage.ran(), stage.schedule(Duration::ZERO, 3));
+            assert_eq!(begun.len(), 2, "case {number}, {back} ns back: {begun:?}");
+            // The grid begins at the instant that was asked for, to 15 ns.
+            let next = past.saturating_add(second(7_200));
+            let off = task.deadline().as_nanos().checked_sub(next.as_nanos());
+            assert!(off.is_some_and(|off| off < 16), "{:?} for {next:?}", task.deadline());
+            assert_eq!(later.deadline().saturating_since(now).as_nanos() / 16, 0);
+            stage.clock.advance_through(second(7_200));
+            assert_eq!(stage.ran().into_iter().map(|(_, name)| name).collect::<Vec<_>>(), [3]);
+            stage.clock.advance_through(second(3_600));
+            assert_eq!(stage.ran().len(), 2, "case {number}, {back} ns back");
+        }
+    }
+}
+
+/// The story: as above, with the clock of the system. The driver sleeps until an hour has passed, and is woken.
+#[test]
+fn pt14_a_first_run_at_once_wakes_the_driver() {
+    let timer = Timer::builder().tick(Duration::from_secs(3_600)).build().unwrap();
+    // The driver knows of a deadline at the next tick, so it would sleep until that.
+    let _far = timer.schedule(Duration::from_secs(1), || ()).unwrap();
+    for _ in 0..100 {
+        let (sender, ran) = mpsc::channel();
+        let task = timer.every(Duration::from_secs(3_600)).first(Duration::ZERO);
+        let task = task.start(move || sender.send(()).unwrap()).unwrap();
+        ran.recv_timeout(Duration::from_secs(60)).expect("it runs before the tick of an hour");
+        task.cancel();
+    }
 }
 
 #[test]
