@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use crate::Monotonic;
 
-/// A run that begins up to this long after its tick counts as on time, and the grid does not change. The value is tokio's.
+/// A run that begins up to this long after its tick counts as on time, and the grid does not change, unless the next run is due as well. The
+/// value is tokio's.
 const TOLERANCE: Duration = Duration::from_millis(5);
 
 /// The policy for missed runs of a periodic task, or missed ticks of an interval. A run is missed if a body took longer than its period,
 /// if no caller awaited the next tick in time, or if the process stood still.
 ///
-/// A run is missed if it begins more than 5 ms after its tick. Example: the period is 300 ms, and a stall begins with the run of 300 ms and
+/// A run is missed if it begins more than 5 ms after its tick, or when the run after it is due as well. Example: the period is 300 ms, and a stall begins with the run of 300 ms and
 /// ends at 950 ms. All values in the table are in ms:
 ///
 /// | policy | the run of 600 begins at | the next runs begin at |
@@ -47,8 +48,10 @@ impl Missed {
         tick_nanos: NonZeroU64,
     ) -> Monotonic {
         let on_grid = scheduled.saturating_add(period);
-        let tick = Monotonic::from_tick(scheduled.ceil_ticks(tick_nanos), tick_nanos);
-        if started.saturating_since(tick) <= TOLERANCE {
+        let tick_of = |deadline: Monotonic| Monotonic::from_tick(deadline.ceil_ticks(tick_nanos), tick_nanos);
+        // With a period below the tolerance, further runs may have been missed though this run is on time.
+        let next_is_due = on_grid <= started && tick_of(on_grid).has_come(started);
+        if !next_is_due && started.saturating_since(tick_of(scheduled)) <= TOLERANCE {
             return on_grid;
         }
         match self {
@@ -84,6 +87,34 @@ mod tests {
         assert_eq!(next(Missed::Burst, 600, 606), 900);
         assert_eq!(next(Missed::Delay, 600, 606), 906);
         assert_eq!(next(Missed::Skip, 600, 606), 900);
+    }
+
+    /// The story: a probe with a period of 1 ms, and a stall of 4 ms. `Skip` made up for all of the missed runs, as `Burst` does.
+    #[test]
+    fn pt8_with_a_short_period_the_policy_decides_within_the_5_ms() {
+        let tick = NonZeroU64::new(1_000_000).expect("not 0");
+        let us = |us: u64| Monotonic::from_nanos(us * 1_000);
+        let next = |missed: Missed, period, scheduled, started| {
+            let period = Duration::from_micros(period);
+            missed.next(us(scheduled), us(started), period, tick).as_nanos() / 1_000
+        };
+        // Period, scheduled, started; the next run by each policy.
+        for (period, scheduled, started, burst, delay, skip) in [
+            (1_000, 1_000, 1_999, 2_000, 2_000, 2_000),
+            (1_000, 1_000, 2_000, 2_000, 3_000, 3_000),
+            (1_000, 1_000, 5_000, 2_000, 6_000, 6_000),
+            (1_000, 1_020, 2_050, 2_020, 2_020, 2_020),
+            (1_000, 1_020, 3_050, 2_020, 4_050, 4_020),
+            (1_500, 1_500, 2_999, 3_000, 3_000, 3_000),
+            (1_500, 1_500, 3_000, 3_000, 4_500, 4_500),
+            (4_000, 4_000, 7_999, 8_000, 8_000, 8_000),
+            (4_000, 4_000, 8_000, 8_000, 12_000, 12_000),
+        ] {
+            let case = format!("{period}, {scheduled}, {started}");
+            assert_eq!(next(Missed::Burst, period, scheduled, started), burst, "{case}");
+            assert_eq!(next(Missed::Delay, period, scheduled, started), delay, "{case}");
+            assert_eq!(next(Missed::Skip, period, scheduled, started), skip, "{case}");
+        }
     }
 
     /// The example in the documentation of [`Missed`], and cases at the edges of the grid.

@@ -7,6 +7,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use super::{Sleep, SleepError};
+use crate::timer::at_least_a_tick;
 use crate::{Missed, Monotonic, Timer};
 
 /// Ticks at a fixed rate, made by [`Timer::interval`]. The first tick is at once. Each further tick is scheduled one period after the
@@ -37,6 +38,7 @@ pub struct Interval {
 impl Interval {
     pub(crate) fn new(timer: Timer, period: Duration) -> Self {
         assert!(!period.is_zero(), "an interval of zero has no next tick");
+        let period = at_least_a_tick(period, timer.core().tick_nanos());
         let sleep = timer.sleep(Duration::ZERO);
         Self { timer, period, missed: Missed::default(), sleep }
     }

@@ -36,6 +36,7 @@ pub use job::Job;
 pub use lateness::Lateness;
 pub use metrics::Metrics;
 pub use owner::Timer;
+pub(crate) use periodic::at_least_a_tick;
 pub use periodic::{Every, FixedDelay};
 pub use refused::{Refusal, Refused};
 pub(crate) use shard::Shard;

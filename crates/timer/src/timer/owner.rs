@@ -161,13 +161,13 @@ impl Timer {
     }
 
     /// Settings for a task that runs at a fixed rate. [`missed`](Every::missed) sets what happens to missed runs, and
-    /// [`start`](Every::start) starts the task.
+    /// [`start`](Every::start) starts the task. A period below the [tick](TimerBuilder::tick) counts as one tick.
     pub fn every(&self, period: Duration) -> Every<'_> {
         Every::new(self, period)
     }
 
     /// Settings for a task that runs repeatedly, each time `delay` after the end of the previous run. [`start`](FixedDelay::start) starts
-    /// it.
+    /// it. With a delay below the [tick](TimerBuilder::tick), it runs once in each tick at most.
     pub fn fixed_delay(&self, delay: Duration) -> FixedDelay<'_> {
         FixedDelay::new(self, delay)
     }
@@ -220,7 +220,7 @@ impl Timer {
         crate::sleep::within(self.sleep(delay), future)
     }
 
-    /// Ticks at a fixed rate. The first tick is at once.
+    /// Ticks at a fixed rate. The first tick is at once. A period below the [tick of the timer](TimerBuilder::tick) counts as one such tick.
     ///
     /// # Panics
     /// If the period is zero.

@@ -69,6 +69,7 @@ pub struct FixedDelay<'a> {
 
 impl<'a> Every<'a> {
     pub(super) fn new(timer: &'a Timer, period: Duration) -> Self {
+        let period = at_least_a_tick(period, timer.core().common.tick_nanos);
         Self { timer, period, first: First::After(period), missed: Missed::default() }
     }
 
@@ -163,6 +164,12 @@ impl<'a> FixedDelay<'a> {
     pub fn start<F: FnMut() + Send + 'static>(self, task: F) -> Result<Timeout, Refused<F>> {
         start(self.timer, self.delay, self.first, Rule::Delay(self.delay), task)
     }
+}
+
+/// The period of a grid. A timer wakes up once in a tick, so a shorter period would only make runs that are missed at once. Zero stays zero,
+/// and is refused later.
+pub(crate) fn at_least_a_tick(period: Duration, tick_nanos: NonZeroU64) -> Duration {
+    if period.is_zero() { period } else { period.max(Duration::from_nanos(tick_nanos.get())) }
 }
 
 fn start<F: FnMut() + Send + 'static>(

@@ -379,6 +379,23 @@ fn ready_ticks(interval: &mut Interval, bell: &Arc<Bell>) -> Vec<u64> {
     ticks
 }
 
+/// The story: as for a task, an interval of 1 ns.
+#[test]
+fn pt16_an_interval_below_the_tick_ticks_once_in_a_tick() {
+    for missed in [Missed::Burst, Missed::Delay, Missed::Skip] {
+        let stage = Stage::new();
+        let bell = Arc::new(Bell::default());
+        let mut interval = stage.timer.interval(Duration::from_nanos(1)).missed(missed);
+        assert_eq!(ready_ticks(&mut interval, &bell), [0]);
+        for tick in 1..10 {
+            stage.clock.advance(Duration::from_micros(500));
+            assert_eq!(ready_ticks(&mut interval, &bell), []);
+            stage.clock.advance(Duration::from_micros(500));
+            assert_eq!(ready_ticks(&mut interval, &bell), [tick], "{missed:?}");
+        }
+    }
+}
+
 #[test]
 fn pt13_a_reset_moves_the_next_tick_and_the_grid_with_it() {
     type Reset = fn(&mut Interval);

@@ -136,6 +136,40 @@ fn pt7_a_skip_keeps_the_old_grid() {
     assert_eq!(after_a_stall(Missed::Skip), [300, 950, 1_200, 1_500, 1_800]);
 }
 
+/// The story: a period of 1 ns comes out of a division, and the task used half a processor with runs that were due at once. A period below
+/// the tick is one tick. The timer does not refuse it, because the tick is the builder's choice, which a library that is given a timer does
+/// not know.
+#[test]
+fn pt16_a_period_below_the_tick_is_one_tick() {
+    for period in [Duration::from_nanos(1), Duration::from_micros(999), ms(1)] {
+        for missed in [Missed::Burst, Missed::Delay, Missed::Skip] {
+            let stage = Stage::new();
+            let log = stage.log();
+            stage.timer.every(period).missed(missed).start(move || log.write(1)).unwrap();
+            let log = stage.log();
+            stage.timer.fixed_delay(period).start(move || log.write(2)).unwrap();
+            for _ in 0..100 {
+                stage.clock.advance(Duration::from_micros(100));
+            }
+            let ran = stage.ran();
+            let of = |name| ran.iter().filter(|run| run.1 == name).map(|run| run.0).collect::<Vec<_>>();
+            let each_tick = (1..=10).collect::<Vec<_>>();
+            assert_eq!((of(1), of(2)), (each_tick.clone(), each_tick), "{period:?}, {missed:?}");
+            // A stall of four ticks, which is below the tolerance of 5 ms.
+            stage.advance(4);
+            for _ in 0..20 {
+                stage.clock.advance(Duration::from_micros(100));
+            }
+            let ran: Vec<_> = stage.ran().into_iter().filter(|run| run.1 == 1).map(|run| run.0).collect();
+            if missed == Missed::Burst {
+                assert_eq!(ran, [14, 14, 14, 14, 15, 16]);
+            } else {
+                assert_eq!(ran, [14, 15, 16], "{period:?}, {missed:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn pt9_a_periodic_task_lives_on_after_a_panic() {
     for fixed_delay in [false, true] {
