@@ -1,6 +1,7 @@
 //! [`Purgatory`]: operations that wait on keys, each for a condition or its timeout.
 
 mod alarm;
+mod completions;
 mod delayed;
 mod operation;
 mod panics;
@@ -48,6 +49,8 @@ use submission::Submission;
 ///   that checks, or on the thread that was trying it at that time.
 /// - An operation that has ended leaves all its keys at once, and a key on which no operation waits takes no memory.
 /// - Operations on one key are tried in the order of their submission.
+/// - Completions of one thread do not nest. If a completion ends further operations, by a check or in another way, they are told after it has
+///   returned, in the order of their ends. So a chain of completions may have any length.
 /// - No lock is held while a method of the operation runs. `Hash` and `Eq` of keys do run under a lock, so they must neither block nor call
 ///   the purgatory.
 ///
@@ -142,7 +145,7 @@ where
         Self { room: Arc::new(Room::new(timer.clone())) }
     }
 
-    /// Completes an operation if its condition is true, and otherwise lets it wait on `keys` for at most `timeout`.
+    /// Completes an operation if its condition is true (within a completion, `on_complete` runs after that one), and otherwise lets it wait on `keys` for at most `timeout`.
     ///
     /// The call checks the condition, puts the operation on its keys, checks the condition again, and sets the timeout. So a condition that
     /// becomes true meanwhile is not missed if its key is checked after the change. A key that is given twice counts once. Submit each

@@ -9,13 +9,13 @@ use std::sync::PoisonError;
 #[cfg(not(tickwheel_shuttle))]
 pub(crate) use std::{
     sync::{Mutex, MutexGuard, atomic},
-    thread,
+    thread, thread_local,
 };
 
 #[cfg(tickwheel_shuttle)]
 pub(crate) use shuttle::{
     sync::{Mutex, MutexGuard, atomic},
-    thread,
+    thread, thread_local,
 };
 
 /// Takes the lock, even if a thread panicked while it held the lock.

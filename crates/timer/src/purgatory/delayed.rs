@@ -10,6 +10,7 @@
 use std::hash::Hash;
 use std::sync::{Arc, Weak};
 
+use super::completions::complete;
 use super::operation::Operation;
 use super::panics::Panics;
 use super::room::Room;
@@ -127,10 +128,7 @@ impl<K: Hash + Eq, O: Operation> Delayed<K, O> {
 
     fn finish(&self, expired: bool, panics: &mut Panics) {
         self.leave();
-        if expired {
-            panics.catch(|| self.operation.on_expire());
-        }
-        panics.catch(|| self.operation.on_complete());
+        complete(&self.operation, expired, panics);
     }
 
     /// Lowers the gauge, and removes the ended operation from its keys and the timer.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::alarm::Alarm;
+use super::completions::complete;
 use super::delayed::Delayed;
 use super::operation::Operation;
 use super::panics::Panics;
@@ -43,7 +44,9 @@ where
         }
         // No other thread can know the operation yet, so no lock and no state change is needed.
         if operation.try_complete() {
-            operation.on_complete();
+            let mut panics = Panics::default();
+            complete(&operation, false, &mut panics);
+            panics.resume();
             return Ok(Submitted::Completed(operation));
         }
         let submission = Self { delayed: room.admit(operation, keys), over: false };

@@ -30,7 +30,8 @@ impl<O> Waiting<O> {
     /// Completes the operation, whatever its condition is. `true` for the one call that completed it.
     ///
     /// If another thread is trying the operation at this time, that thread calls `on_complete` as soon as the attempt is over, and this
-    /// call does not wait for it. Otherwise `on_complete` has run on this thread when the call returns.
+    /// call does not wait for it. Within a completion on this thread, `on_complete` runs after that completion. Otherwise it has run on this thread
+    /// when the call returns.
     ///
     /// # Panics
     /// If `on_complete` panics on this thread; the operation is complete in this case, too.

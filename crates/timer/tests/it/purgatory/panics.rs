@@ -124,6 +124,28 @@ fn an_expiry_that_panics_is_followed_by_the_end() {
     assert!(matches!(submitted, Submitted::Waiting(_)), "{submitted:?}");
 }
 
+/// The operation that ends within a completion panics after it; the caller of the first one gets the panic, and the next completion is as the
+/// first.
+#[test]
+fn a_panic_of_an_end_within_an_end_goes_to_the_outer_caller() {
+    let world = Arc::new(World::new());
+    let probes = [Probe::new(), Probe::new(), Probe::new()];
+    let [first, second, third] = &probes;
+    let inside = Arc::clone(&world);
+    hook(&first.on_end, move || assert_eq!(inside.purgatory.check("k2"), 2));
+    hook(&second.on_end, || panic!("at the inner end"));
+    world.wait(first, ["k1"]);
+    world.wait(second, ["k2"]);
+    world.wait(third, ["k2"]);
+    probes.iter().for_each(|probe| probe.set_ready());
+    assert_eq!(caught(|| world.purgatory.check("k1")), "at the inner end");
+    assert_eq!(probes.each_ref().map(|probe| probe.ends()), [(0, 1); 3]);
+    world.assert_empty();
+    let last = Probe::new();
+    world.wait(&last, ["k1"]).complete();
+    assert_eq!(last.ends(), (0, 1));
+}
+
 #[test]
 fn a_shutdown_answers_all_although_one_panics() {
     let world = World::new();

@@ -1,9 +1,10 @@
 //! Operations that wait on keys and complete, on one thread.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::thread;
 
-use tickwheel::{SubmitRefusal, Submitted};
+use tickwheel::{Operation, Purgatory, SubmitRefusal, Submitted, Waiting};
 
 use crate::purgatory::probe::{Probe, SECOND, World, hook};
 
@@ -13,6 +14,94 @@ fn g1_a_key_that_nobody_watches() {
     assert_eq!(world.purgatory.check("k1"), 0);
     assert!(world.purgatory.cancel_key("k1").is_empty());
     world.assert_empty();
+}
+
+/// A link of a chain: its end makes the next link end, in one of the ways in which an operation can end.
+struct Link {
+    purgatory: Purgatory<usize, Link>,
+    number: usize,
+    next: Option<Arc<Link>>,
+    way: usize,
+    handle: OnceLock<Waiting<Link>>,
+    ready: AtomicBool,
+    told: Arc<Mutex<Vec<(usize, usize)>>>,
+    depth: Arc<AtomicUsize>,
+}
+
+impl Operation for Link {
+    fn try_complete(&self) -> bool {
+        self.ready.load(Ordering::Relaxed)
+    }
+
+    fn on_complete(&self) {
+        let depth = self.depth.fetch_add(1, Ordering::Relaxed);
+        self.told.lock().expect("no poison").push((self.number, depth));
+        if let Some(next) = &self.next {
+            match self.way {
+                0 => {
+                    next.ready.store(true, Ordering::Relaxed);
+                    assert_eq!(self.purgatory.check(&next.number), 1);
+                }
+                1 => assert!(next.handle.get().expect("it waits").complete()),
+                2 => {
+                    next.ready.store(true, Ordering::Relaxed);
+                    assert!(next.handle.get().expect("it waits").check());
+                }
+                _ => {
+                    next.ready.store(true, Ordering::Relaxed);
+                    let submitted =
+                        self.purgatory.submit(Arc::clone(next), [next.number], SECOND).expect("room");
+                    assert!(matches!(submitted, Submitted::Completed(_)));
+                }
+            }
+        }
+        self.depth.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The story: each answer lets the next one go, and 6,000 of them wait in a row. Each completion ran on the stack of the one before it, until
+/// the stack of 2 MiB was used up and the process ended.
+#[test]
+fn g27_a_chain_of_completions_has_any_length() {
+    const LENGTH: usize = 50_000;
+    for way in 0..4 {
+        let walk = move || {
+            let world = World::new();
+            let purgatory = Purgatory::new(&world.timer);
+            let told = Arc::new(Mutex::new(Vec::new()));
+            let depth = Arc::new(AtomicUsize::new(0));
+            let mut links: Vec<Arc<Link>> = Vec::new();
+            for number in (0..LENGTH).rev() {
+                let link = Arc::new(Link {
+                    purgatory: purgatory.clone(),
+                    number,
+                    next: links.last().cloned(),
+                    way,
+                    handle: OnceLock::new(),
+                    ready: AtomicBool::new(false),
+                    told: Arc::clone(&told),
+                    depth: Arc::clone(&depth),
+                });
+                if way < 3 || number == 0 {
+                    match purgatory.submit(Arc::clone(&link), [number], SECOND).unwrap() {
+                        Submitted::Waiting(waiting) => assert!(link.handle.set(waiting).is_ok()),
+                        Submitted::Completed(_) => panic!("it is not ready"),
+                    }
+                }
+                links.push(link);
+            }
+            links.last().unwrap().ready.store(true, Ordering::Relaxed);
+            assert_eq!(purgatory.check(&0), 1);
+            let told = std::mem::take(&mut *told.lock().unwrap());
+            assert_eq!(told, (0..LENGTH).map(|number| (number, 0)).collect::<Vec<_>>(), "way {way}");
+            assert_eq!((purgatory.delayed(), world.timer.pending()), (0, 0));
+            // The links own each other, and are dropped one by one.
+            while let Some(link) = links.pop() {
+                drop(link);
+            }
+        };
+        thread::Builder::new().stack_size(2 << 20).spawn(walk).unwrap().join().unwrap();
+    }
 }
 
 #[test]
