@@ -219,12 +219,16 @@ impl Shard {
         }
     }
 
-    /// Moves all entries to `into` if an entry is due before `until`, or if there are too many entries.
-    pub(super) fn collect(&self, until: Monotonic, into: &mut Vec<Option<Arc<AnyEntry>>>) {
+    /// Moves all entries to `into` if an entry is due before `until`, or if there are too many entries. Returns a lower bound of their
+    /// deadlines.
+    pub(super) fn collect(&self, until: Monotonic, into: &mut Vec<Option<Arc<AnyEntry>>>) -> Monotonic {
         let mut inbox = lock(&self.inbox);
-        if inbox.needs_the_driver(until) {
-            inbox.empty(into);
+        if !inbox.needs_the_driver(until) {
+            return Monotonic::MAX;
         }
+        let earliest = inbox.earliest.unwrap_or(Monotonic::MAX);
+        inbox.empty(into);
+        earliest
     }
 
     /// Whether [`collect`](Self::collect) would move anything.

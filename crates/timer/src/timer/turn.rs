@@ -16,8 +16,11 @@ use super::shard::Shard;
 use super::word::{HandOver, Phase};
 use crate::Monotonic;
 
-/// The largest number of entries that one turn files, which takes 0.4 ms: many new entries at once must not delay due entries. Each shard
+/// The largest number of new entries that one turn files, which takes 0.4 ms: many new entries at once must not delay due entries. Each shard
 /// has an equal share of it, so that many entries in one shard do not delay the other shards.
+///
+/// A shard with an entry that may be due already has all of it: entries that are due go out in the order of their ticks, so all of them have
+/// to be filed before the first one goes out.
 const FILED_AT_MOST: usize = 4_096;
 
 /// A list with a larger capacity frees memory when it has become short.
@@ -38,6 +41,8 @@ pub(super) struct Turn {
     now: Monotonic,
     /// The entries from each shard that the turn has not looked at.
     incoming: Box<[VecDeque<Arc<AnyEntry>>]>,
+    /// For each shard a lower bound of the deadlines of these entries.
+    earliest: Box<[Monotonic]>,
     /// A buffer that is kept between turns to reuse its memory.
     collected: Vec<Option<Arc<AnyEntry>>>,
     /// Entries that left the wheel, in the order in which they go out.
@@ -83,6 +88,7 @@ impl Turn {
             tick_nanos,
             now,
             incoming: (0..shards).map(|_| VecDeque::new()).collect(),
+            earliest: (0..shards).map(|_| Monotonic::MAX).collect(),
             collected: Vec::new(),
             due: VecDeque::new(),
             handed: VecDeque::new(),
@@ -94,8 +100,7 @@ impl Turn {
         self.now = self.now.max(now);
         let until = self.rest().until.max(now.just_after());
         self.collect(shards, until, pace);
-        let most = if pace == Pace::All { usize::MAX } else { FILED_AT_MOST / shards.len() };
-        self.file(most);
+        self.file(pace);
         self.advance(now, pace);
         let most = if pace == Pace::All { usize::MAX } else { HANDED_AT_MOST };
         let mut handout = self.hand_out(now, most);
@@ -109,16 +114,18 @@ impl Turn {
     pub(super) fn next(&mut self, shards: &[Arc<Shard>], now: Monotonic) -> Option<Monotonic> {
         self.now = self.now.max(now);
         self.collect(shards, Monotonic::MAX, Pace::All);
-        self.file(usize::MAX);
+        self.file(Pace::All);
         if self.due.is_empty() { self.rest().wake } else { Some(Monotonic::ZERO) }
     }
 
     /// Empties the inboxes that have an entry that is due before `until`, or too many entries. A shard whose last entries are not all filed
     /// is skipped, unless `pace` is `All`.
     fn collect(&mut self, shards: &[Arc<Shard>], until: Monotonic, pace: Pace) {
-        for (shard, incoming) in shards.iter().zip(&mut self.incoming) {
+        let lists = self.incoming.iter_mut().zip(&mut self.earliest);
+        for (shard, (incoming, earliest)) in shards.iter().zip(lists) {
             if incoming.is_empty() || pace == Pace::All {
-                shard.collect(until, &mut self.collected);
+                let before = if incoming.is_empty() { Monotonic::MAX } else { *earliest };
+                *earliest = before.min(shard.collect(until, &mut self.collected));
                 incoming.extend(self.collected.drain(..).flatten());
             }
         }
@@ -127,9 +134,15 @@ impl Turn {
         }
     }
 
-    /// Looks at up to `most` entries of each shard.
-    fn file(&mut self, most: usize) {
+    /// Looks at the entries of each shard, as many as `pace` allows.
+    fn file(&mut self, pace: Pace) {
+        let share = FILED_AT_MOST / self.incoming.len();
         for shard in 0..self.incoming.len() {
+            let most = match pace {
+                Pace::All => usize::MAX,
+                Pace::Bounded if self.earliest[shard] <= self.now => FILED_AT_MOST,
+                Pace::Bounded => share,
+            };
             for _ in 0..most.min(self.incoming[shard].len()) {
                 if let Some(entry) = self.incoming[shard].pop_front() {
                     self.look(entry);
@@ -295,5 +308,56 @@ impl Turn {
 fn ease(list: &mut VecDeque<Arc<AnyEntry>>) {
     if list.capacity() > KEPT && list.capacity() / 4 > list.len() {
         list.shrink_to(KEPT.max(2 * list.len()));
+    }
+}
+
+#[cfg(all(test, not(tickwheel_shuttle)))]
+mod tests {
+    use super::super::body::OneShot;
+    use super::super::common::{Common, Source};
+    use super::super::limit::Limit;
+    use super::super::nap::Nap;
+    use super::*;
+    use crate::ManualClock;
+    use crate::sync::atomic::AtomicU64;
+    use crate::sync::{Mutex, lock};
+
+    /// The story: the driver is late, and two threads have scheduled up to 4,096 tasks each, the last ones for the earliest ticks. The budget of
+    /// a turn was divided by the number of shards, so on a machine with 16 cores already the 65th task of a thread ran out of order.
+    #[test]
+    fn t9_a_late_turn_runs_the_tasks_of_all_threads_in_the_order_of_their_ticks() {
+        for (count, tasks) in [(2, 2_049), (8, 513), (8, 4_096), (64, 65), (64, 4_096)] {
+            let tick_nanos = NonZeroU64::new(1_000_000).expect("not 0");
+            let common = Arc::new(Common {
+                clock: Source::Other(Arc::new(ManualClock::new())),
+                tick_nanos,
+                nap: Nap::new(),
+                limit: Limit::new(None),
+                refused: AtomicU64::new(0),
+                lateness: None,
+            });
+            let shards: Vec<_> = (0..count).map(|_| Arc::new(Shard::new(Arc::clone(&common)))).collect();
+            let mut turn = Turn::new(Monotonic::ZERO, tick_nanos, count);
+            let ran = Arc::new(Mutex::new(Vec::new()));
+            for shard in [0, count - 1] {
+                for tick in (1..=tasks).rev() {
+                    let ran = Arc::clone(&ran);
+                    let task = OneShot::new(move || lock(&ran).push(tick));
+                    let accepted = shards[shard].accept(Monotonic::from_tick(tick, tick_nanos), task);
+                    assert!(accepted.is_ok(), "an open shard accepts");
+                }
+            }
+            loop {
+                let now = Monotonic::from_tick(10_000, tick_nanos);
+                let Handout { jobs, more, .. } = turn.run(&shards, now, Pace::Bounded);
+                let idle = jobs.is_empty() && !more;
+                jobs.into_iter().for_each(Job::run);
+                if idle {
+                    break;
+                }
+            }
+            let ran = lock(&ran);
+            assert!(ran.len() as u64 == 2 * tasks && ran.is_sorted(), "{tasks} tasks, {count} shards");
+        }
     }
 }
