@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use tickwheel_engine::{NextWake, Now, Timestamp, Unavailable};
 
+use crate::panics::Panics;
+use crate::reply::Reply;
 use crate::time::until;
 
 /// Why a move of the clock was refused, or did not end.
@@ -36,7 +38,7 @@ pub const VIRTUAL_END_MS: i64 = 253_402_300_799_999;
 #[derive(Debug)]
 pub(crate) struct Advance {
     goal: Goal,
-    reply: oneshot::Sender<Result<Timestamp, AdvanceError>>,
+    reply: Reply<Result<Timestamp, AdvanceError>>,
     state: State,
 }
 
@@ -72,8 +74,11 @@ pub(crate) enum Next {
 }
 
 impl Advance {
-    pub(crate) fn new(goal: Goal) -> (Self, oneshot::Receiver<Result<Timestamp, AdvanceError>>) {
-        let (reply, receiver) = oneshot::channel();
+    pub(crate) fn new(
+        goal: Goal,
+        panics: Panics,
+    ) -> (Self, oneshot::Receiver<Result<Timestamp, AdvanceError>>) {
+        let (reply, receiver) = Reply::new(panics);
         (Self { goal, reply, state: State::New }, receiver)
     }
 
@@ -109,8 +114,7 @@ impl Advance {
 
     /// Tells the caller at which instant the clock has arrived, or why the move was refused or did not end.
     pub(crate) fn answer(self, arrived: Result<Timestamp, AdvanceError>) {
-        // A caller that dropped its receiver gets no answer.
-        let _ = self.reply.send(arrived);
+        self.reply.send(arrived);
     }
 
     pub(crate) fn refuse(self, why: AdvanceError) {

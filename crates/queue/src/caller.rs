@@ -7,18 +7,21 @@ use std::time::Duration;
 use tickwheel_engine::{Answer, Call, CallId, Command, Lease, Leased, Unavailable};
 
 use crate::message::{Delivered, Mailbox, Message};
+use crate::panics::Panics;
 use crate::pending::Pending;
+use crate::reply::Reply;
 
-/// Sends calls to one shard. The callers of all shards of a queue number their calls together.
+/// Sends calls to one shard. The callers of all shards of a queue number their calls together, and count the panics of wakers together.
 #[derive(Clone, Debug)]
 pub(crate) struct Caller {
     mailbox: Mailbox,
     calls: Arc<AtomicU64>,
+    panics: Panics,
 }
 
 impl Caller {
-    pub(crate) fn new(mailbox: Mailbox, calls: Arc<AtomicU64>) -> Self {
-        Self { mailbox, calls }
+    pub(crate) fn new(mailbox: Mailbox, calls: Arc<AtomicU64>, panics: Panics) -> Self {
+        Self { mailbox, calls, panics }
     }
 
     pub(crate) fn mailbox(&self) -> &Mailbox {
@@ -49,11 +52,11 @@ impl Caller {
     /// Sends a call with the next number. Returns the number, and the receiver of the answer.
     fn send(&self, command: Command, wait: Duration) -> (CallId, oneshot::Receiver<Delivered>) {
         let call = CallId(self.calls.fetch_add(1, Ordering::Relaxed));
-        let (reply, receiver) = oneshot::channel();
+        let (reply, receiver) = Reply::new(self.panics.clone());
         let message = Message::Call { call, command: Box::new(command), wait, reply };
         if let Err(Message::Call { command, reply, .. }) = self.mailbox.send(message) {
             let closed = command.unavailable(Unavailable::Closed);
-            let _ = reply.send(Delivered::new(closed, self.mailbox.clone()));
+            reply.send(Delivered::new(closed, self.mailbox.clone()));
         }
         (call, receiver)
     }

@@ -12,6 +12,7 @@ use crate::health::Shared;
 use crate::inbox::InboxCalls;
 use crate::message::{Delivered, Mailbox, Message};
 use crate::patience::Patience;
+use crate::reply::Reply;
 use crate::retry::Retry;
 use crate::shard::Shard;
 use crate::time::Time;
@@ -63,7 +64,7 @@ pub(crate) struct Driver<S> {
 /// A call under way.
 struct Waiting {
     /// Where the answer goes.
-    reply: oneshot::Sender<Delivered>,
+    reply: Reply<Delivered>,
     /// When the call came; `None`: the store cannot stall.
     since: Option<Instant>,
     wait: Wait,
@@ -211,7 +212,7 @@ impl<S: QueueStore> Driver<S> {
                     self.waits.remove(&(until, call));
                 }
                 // If the caller has gone, its `Delivered` is dropped and gives the delivered tasks back.
-                let _ = reply.send(Delivered::new(answer, self.back.clone()));
+                reply.send(Delivered::new(answer, self.back.clone()));
             } else if self.abandoned.remove(&call) {
                 drop(Delivered::new(answer, self.back.clone()));
             } else {
@@ -374,8 +375,8 @@ impl<S: QueueStore> Driver<S> {
         Some(format!("the store has not confirmed a commit for {waited} s{why}"))
     }
 
-    fn refuse(&self, command: &Command, reply: oneshot::Sender<Delivered>, why: Unavailable) {
-        let _gone = reply.send(Delivered::new(command.unavailable(why), self.back.clone()));
+    fn refuse(&self, command: &Command, reply: Reply<Delivered>, why: Unavailable) {
+        reply.send(Delivered::new(command.unavailable(why), self.back.clone()));
     }
 
     fn carry_out(&mut self, pin: Pin) {

@@ -6,6 +6,7 @@ use tickwheel_engine::ShardId;
 use tickwheel_store::{Durability, QueueStore};
 
 use crate::commits::CommitSeconds;
+use crate::panics::Panics;
 use crate::shard::Shard;
 
 /// The state of a queue.
@@ -41,6 +42,9 @@ pub struct Health {
     /// The number of rows in the inbox of the store that were refused since the queue was opened. See
     /// [`Notice::RowRefused`](crate::Notice::RowRefused).
     pub rows_refused: u64,
+    /// How often code of the program panicked on a thread of the queue since the queue was opened: the listener to notices, or the waker of
+    /// one who awaits an answer. Each panic was caught, and the panic hook has reported it. All shards of a queue have one number.
+    pub panicked: u64,
 }
 
 impl Health {
@@ -83,6 +87,7 @@ fn joined(one: Option<Arc<str>>, other: Option<Arc<str>>) -> Option<Arc<str>> {
 #[derive(Debug)]
 pub(crate) struct Shared {
     state: Mutex<State>,
+    panics: Panics,
 }
 
 #[derive(Debug)]
@@ -98,6 +103,7 @@ impl Shared {
         durability: Durability,
         virtual_clock: bool,
         recovery: Option<Arc<str>>,
+        panics: Panics,
     ) -> Self {
         let health = Health {
             ready: false,
@@ -112,8 +118,9 @@ impl Shared {
             clock_offset_ms: 0,
             recovery,
             rows_refused: 0,
+            panicked: 0,
         };
-        Self { state: Mutex::new(State { id, health, commits: CommitSeconds::default() }) }
+        Self { state: Mutex::new(State { id, health, commits: CommitSeconds::default() }), panics }
     }
 
     pub(crate) fn update<S: QueueStore>(&self, shard: &Shard<S>, (clock_steps, clock_offset_ms): (u64, i64)) {
@@ -143,7 +150,7 @@ impl Shared {
 
     pub(crate) fn health(&self) -> Health {
         let state = self.lock();
-        let mut health = state.health.clone();
+        let mut health = Health { panicked: self.panics.count(), ..state.health.clone() };
         if state.id.count() > 1 {
             for text in [&mut health.read_only, &mut health.recovery].into_iter().flatten() {
                 *text = format!("{}: {text}", state.id).into();

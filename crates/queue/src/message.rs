@@ -8,6 +8,7 @@ use tickwheel_engine::{Acted, Answer, CallId, Command, QueueName, Token};
 
 use crate::advance::Advance;
 use crate::backup::Pin;
+use crate::reply::Reply;
 
 /// A message of another thread to one shard.
 #[derive(Debug)]
@@ -18,7 +19,7 @@ pub(crate) enum Message {
         command: Box<Command>,
         /// For a lease call: the longest time that the call waits, in real time.
         wait: Duration,
-        reply: oneshot::Sender<Delivered>,
+        reply: Reply<Delivered>,
     },
     EndWait(CallId),
     Undelivered(Vec<Token>),

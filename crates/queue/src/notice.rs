@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::panics::Panics;
+
 /// An event that an operator should know. [`Options::on_notice`](crate::Options::on_notice) sets the listener.
 ///
 /// Notices about the wall clock measure the real clock of the computer (ms). No notice has a key, a payload or a token in it.
@@ -86,24 +88,40 @@ pub enum ClockChange {
     },
 }
 
-/// The function that gets the notices, if there is one.
+/// The function that gets the notices, if there is one. It is code of the program, and so is the drop of its values: panics of both are
+/// caught and counted.
 #[derive(Clone, Default)]
-pub(crate) struct Listener(Option<Arc<dyn Fn(Notice) + Send + Sync>>);
+pub(crate) struct Listener {
+    listen: Option<Arc<dyn Fn(Notice) + Send + Sync>>,
+    panics: Panics,
+}
 
 impl Listener {
     pub(crate) fn new(listen: impl Fn(Notice) + Send + Sync + 'static) -> Self {
-        Self(Some(Arc::new(listen)))
+        Self { listen: Some(Arc::new(listen)), panics: Panics::default() }
+    }
+
+    /// Returns the same listener, whose panics are counted by `panics`.
+    pub(crate) fn counted_by(&self, panics: Panics) -> Self {
+        Self { listen: self.listen.clone(), panics }
     }
 
     pub(crate) fn tell(&self, notice: Notice) {
-        if let Some(listen) = &self.0 {
-            listen(notice);
+        if let Some(listen) = &self.listen {
+            self.panics.catch(|| listen(notice));
         }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        let listen = self.listen.take();
+        self.panics.catch(|| drop(listen));
     }
 }
 
 impl fmt::Debug for Listener {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Listener").field(&self.0.is_some()).finish()
+        f.debug_tuple("Listener").field(&self.listen.is_some()).finish()
     }
 }

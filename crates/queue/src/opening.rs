@@ -16,11 +16,13 @@ use tickwheel_store::{
 use crate::backup::{Manifest, Source};
 use crate::caller::Caller;
 use crate::driver::Driver;
+use crate::handle::LockedRoot;
 use crate::health::Shared;
 use crate::inbox::InboxCalls;
 use crate::message::{Mailbox, Message, Post};
 use crate::opened::Opened;
 use crate::options::{NEAR_BYTES_MIN, OpenError, Options, SLOW_COMMIT_DEFAULT, VirtualStart};
+use crate::panics::Panics;
 use crate::queue::Queue;
 use crate::router::Router;
 use crate::shard::Shard;
@@ -126,19 +128,21 @@ impl Options {
         let last_wall = opened.iter().map(|(_, _, store)| store.last_wall).max().unwrap_or_default();
         let shared = opened.first().and_then(|(_, _, store)| store.shared.clone());
         let mut time = self.time(last_wall, shared.as_ref().map(|shared| shared.wall.clone()));
-        let calls = Arc::new(AtomicU64::new(1));
+        let (calls, panics) = (Arc::new(AtomicU64::new(1)), Panics::default());
+        let listener = self.listener.counted_by(panics.clone());
         let mut handles = Vec::with_capacity(opened.len());
         let mut found = Found::default();
         for (index, (id, mailbox, store)) in opened.into_iter().enumerate() {
             let OpenedStore { store, last_wall: _, identity, durability, recovery, directory, shared: _ } =
                 store;
             let warned = recovery.as_ref().and_then(warning).map(Into::into);
-            let shared = Arc::new(Shared::new(id, durability, time.is_virtual(), warned));
+            let shared = Arc::new(Shared::new(id, durability, time.is_virtual(), warned, panics.clone()));
             found.add(identity, recovery);
             let group = &mut groups[index % threads];
             group.shards.push((Shard::new(id, store, self.engine.clone(), time.now()), Arc::clone(&shared)));
             let source = Source::new(directory, durability);
-            handles.push(ShardHandle { caller: Caller::new(mailbox, Arc::clone(&calls)), shared, source });
+            let caller = Caller::new(mailbox, Arc::clone(&calls), panics.clone());
+            handles.push(ShardHandle { caller, shared, source });
         }
         let until = shared.is_some().then(|| Instant::now() + SHARED_LOAD_MAX);
         for group in &mut groups {
@@ -148,10 +152,12 @@ impl Options {
         let time = Arc::new(Mutex::new(time));
         let slow_commit = self.slow_commit.unwrap_or(SLOW_COMMIT_DEFAULT);
         let shards = Shards::new(router, handles);
+        let root = LockedRoot::default();
         let mut threads = Vec::with_capacity(groups.len());
         for group in groups {
-            let watch = || Watch::new(self.listener.clone(), slow_commit);
-            match group.run(&time, || InboxCalls::new(Arc::clone(&calls), self.listener.clone()), watch) {
+            let watch = || Watch::new(listener.clone(), slow_commit);
+            let inbox = || InboxCalls::new(Arc::clone(&calls), listener.clone());
+            match group.run(&time, &root, inbox, watch) {
                 Ok(thread) => threads.push(thread),
                 Err(error) => {
                     shards.stop();
@@ -164,7 +170,7 @@ impl Options {
         }
         let Found { identity, recovery } = found;
         let opened = Opened { identity: identity.into(), recovery, instance, took: begun.elapsed() };
-        Ok(Queue::new(shards, time, threads, opened))
+        Ok(Queue::new(shards, (time, panics), (threads, root), opened))
     }
 
     /// Returns the router for the number of shards that was asked for, or for one shard.
@@ -244,6 +250,7 @@ impl<S: QueueStore + Send + 'static> Group<S> {
     fn run(
         self,
         time: &Arc<Mutex<Time>>,
+        root: &LockedRoot,
         inbox: impl Fn() -> InboxCalls,
         watch: impl Fn() -> Watch,
     ) -> std::io::Result<JoinHandle<()>> {
@@ -251,7 +258,12 @@ impl<S: QueueStore + Send + 'static> Group<S> {
             Driver::new(shard, Arc::clone(time), mailbox, shared, inbox(), watch())
         });
         let thread = ShardThread::new(drivers.collect(), Arc::clone(time), self.inbox);
-        std::thread::Builder::new().name(SHARD_THREAD.to_owned()).spawn(move || thread.run())
+        let root = Arc::clone(root);
+        std::thread::Builder::new().name(SHARD_THREAD.to_owned()).spawn(move || {
+            thread.run();
+            // The thread writes nothing any more, so it no longer needs the lock of the root.
+            drop(root);
+        })
     }
 }
 

@@ -171,7 +171,8 @@ impl Options {
     }
 
     /// Sets the function `listen`, which is called with every [`Notice`]: an event that an operator should know while the queue runs, such
-    /// as a full disk. The queue's own thread calls `listen` after a turn, so `listen` must not block.
+    /// as a full disk. The queue's own thread calls `listen` after a turn, so `listen` must not block, and must not wait for an answer of
+    /// the queue. It may close the queue. A panic of `listen` is caught, and [`Health::panicked`](crate::Health::panicked) counts it.
     ///
     /// ```
     /// use tickwheel_queue::{Notice, Queue};

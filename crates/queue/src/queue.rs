@@ -1,7 +1,7 @@
 //! [`Queue`]: the embedded durable queue.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -21,10 +21,12 @@ use tickwheel_store::Root;
 use crate::advance::{Advance, AdvanceError, Advancing, Goal, VIRTUAL_END_MS};
 use crate::backup::{BackupError, BackupReport, BackupWatch};
 use crate::commits::CommitSeconds;
+use crate::handle::{Handle, LockedRoot};
 use crate::health::Health;
 use crate::in_use::InUse;
 use crate::opened::Opened;
 use crate::options::{OpenError, Options};
+use crate::panics::Panics;
 use crate::pending::Pending;
 use crate::shards::{ShardHandle, Shards};
 use crate::spanning;
@@ -41,7 +43,8 @@ use crate::upcoming::{self, as_if_put};
 /// in another order: a call whose key has to be read from the store waits for that read. If a lease has to see a put, wait for the answer
 /// of the put first.
 ///
-/// When the last clone is dropped, the thread stops gracefully; [`close`](Self::close) stops it earlier.
+/// When the last clone is dropped, the thread stops gracefully; [`close`](Self::close) stops it earlier. Both wait for the thread, except on
+/// the thread itself.
 ///
 /// # What it is not
 /// Two processes cannot use one directory at once: the directory is locked. Delivery is not exactly once: a delivered task may come again
@@ -74,17 +77,6 @@ pub struct Queue {
     handle: Arc<Handle>,
 }
 
-/// The data that all clones share. When the last clone is dropped, so is this value.
-#[derive(Debug)]
-struct Handle {
-    shards: Shards,
-    time: Arc<Mutex<Time>>,
-    threads: Mutex<Vec<JoinHandle<()>>>,
-    /// The root of the directories of several shards, locked until the queue has closed.
-    root: Mutex<Option<Root>>,
-    opened: Opened,
-}
-
 impl Queue {
     /// Opens the queue in `directory`, with default options. The directory is made if it does not exist. Returns when the queue is
     /// recovered and the first scan for near tasks has ended.
@@ -103,12 +95,13 @@ impl Queue {
 
     pub(crate) fn new(
         shards: Shards,
-        time: Arc<Mutex<Time>>,
-        threads: Vec<JoinHandle<()>>,
+        (time, panics): (Arc<Mutex<Time>>, Panics),
+        (threads, root): (Vec<JoinHandle<()>>, LockedRoot),
         opened: Opened,
     ) -> Self {
+        let own = threads.iter().map(|thread| thread.thread().id()).collect();
         let threads = Mutex::new(threads);
-        Self { handle: Arc::new(Handle { shards, time, threads, root: Mutex::new(None), opened }) }
+        Self { handle: Arc::new(Handle { shards, time, panics, threads, own, root, opened }) }
     }
 
     /// Keeps the root of the directories of the shards locked until the queue has closed.
@@ -741,6 +734,9 @@ impl Queue {
 
     /// Stops gracefully: new calls are refused, waiting leases get an empty answer, and running leases are written down and go on after the
     /// next opening. Returns when everything is durable and the store is closed. A second call waits for the first one.
+    ///
+    /// A call on a thread of the queue does not wait, because it would wait for itself: a call of the listener to notices, or of a waker. The
+    /// queue then stops after the listener or the waker has returned.
     pub fn close(&self) {
         self.handle.close();
     }
@@ -755,7 +751,7 @@ impl Queue {
             }
         }
         .map_or(matches!(goal, Goal::By(_)), |target_ms| target_ms > VIRTUAL_END_MS);
-        let (advance, receiver) = Advance::new(goal);
+        let (advance, receiver) = Advance::new(goal, self.handle.panics.clone());
         if too_far {
             advance.refuse(AdvanceError::TooFar { limit_ms: VIRTUAL_END_MS });
         } else {
@@ -776,25 +772,5 @@ fn counted_from(now: Now, due: Due) -> Due {
         // If the instant is beyond the end of time, the delay stays, and the engine refuses the call.
         Due::After { ms } => now.due_after(ms).map_or(due, Due::At),
         Due::Now | Due::At(_) => due,
-    }
-}
-
-impl Handle {
-    /// Stops all shards, and waits until their threads have ended.
-    fn close(&self) {
-        self.shards.stop();
-        // The first call has this lock until the threads have ended, so a second call waits for the first one.
-        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
-        for thread in threads.drain(..) {
-            // If the thread panicked, the panic hook has reported the panic. There is nothing left to close.
-            let _ = thread.join();
-        }
-        drop(self.root.lock().unwrap_or_else(PoisonError::into_inner).take());
-    }
-}
-
-impl Drop for Handle {
-    fn drop(&mut self) {
-        self.close();
     }
 }

@@ -12,9 +12,12 @@ use crate::driver::Driver;
 use crate::message::Post;
 use crate::time::Time;
 
-/// The name of the threads that own the engines. A panic on such a thread ends its shards: calls under way are answered with
-/// [`Indeterminate`](Unavailable::Indeterminate), later calls with [`Closed`](Unavailable::Closed). A server should then end its whole
-/// process.
+/// The name of the threads that own the engines. A panic of the engine or the store ends the shards of the thread: calls
+/// under way are answered with [`Indeterminate`](Unavailable::Indeterminate), later calls with [`Closed`](Unavailable::Closed). A server should
+/// then end its whole process.
+///
+/// The thread runs code of the program, too: the listener to notices, and the wakers of those who await answers. A panic of such code is
+/// caught, and [`Health::panicked`](crate::Health::panicked) counts it.
 pub const SHARD_THREAD: &str = "tickwheel-shard";
 
 /// Between two rounds of turns, the thread takes this many messages at most: enough for a full write batch. Tasks become ready and leases
@@ -107,16 +110,16 @@ impl<S: QueueStore> ShardThread<S> {
             return;
         }
         let Some(mut advance) = self.advance.take() else { return };
-        let mut time = self.time.lock().expect("no thread panics while it holds the time");
-        let now = time.now();
+        let now = self.lock_time().now();
         let wake = self.drivers.iter().map(Driver::next_wake).fold(NextWake::default(), NextWake::earlier);
         let fired_total = self.drivers.iter().map(Driver::fired_total).sum();
         let input = match advance.next(now, wake, fired_total) {
             Next::Move(by) => {
-                time.advance(by);
+                self.lock_time().advance(by);
                 Input::Wake
             }
             Next::WriteDown => Input::NoteTime,
+            // The answer runs the waker of the caller, so the time is not locked here: the waker may ask for the time.
             Next::Arrived => return advance.answer(Ok(now.wall)),
         };
         for driver in &mut self.drivers {

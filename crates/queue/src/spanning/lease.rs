@@ -165,6 +165,7 @@ mod tests {
     use super::*;
     use crate::Queue;
     use crate::message::{Delivered, Post};
+    use crate::panics::Panics;
 
     /// A shard that gives these answers to lease calls, one after the other, and the last one for ever. Returns the waits of the calls, too.
     fn shard(
@@ -172,7 +173,7 @@ mod tests {
     ) -> ((Caller, Lease), std::thread::JoinHandle<Vec<Duration>>) {
         let (thread, inbox) = channel();
         let mailbox = Mailbox::new(0, thread);
-        let caller = Caller::new(mailbox.clone(), Arc::new(AtomicU64::new(1)));
+        let caller = Caller::new(mailbox.clone(), Arc::new(AtomicU64::new(1)), Panics::default());
         let working = std::thread::spawn(move || {
             let mut waits = Vec::new();
             while let Ok(Post::ToShard { message, .. }) = inbox.recv() {
@@ -181,7 +182,7 @@ mod tests {
                         assert!(matches!(*command, Command::Lease(_)));
                         let answer = answers.get(waits.len()).or(answers.last()).expect("an answer").clone();
                         waits.push(wait);
-                        let _gone = reply.send(Delivered::new(Answer::Lease(answer), mailbox.clone()));
+                        reply.send(Delivered::new(Answer::Lease(answer), mailbox.clone()));
                     }
                     Message::Stop => break,
                     _ => {}

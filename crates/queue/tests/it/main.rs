@@ -7,6 +7,7 @@ mod inbox;
 mod lost_shard;
 mod notices;
 mod ownership;
+mod panics;
 mod shards;
 mod shards_on_disk;
 mod shards_salvaged;
