@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tickwheel_engine::Validity;
 
+use crate::clock::ClockAnswer;
 use crate::database::{ConnectFailure, Database, Failure, NodeEntry, Session};
 use crate::node::Node;
 
@@ -98,10 +99,11 @@ impl<D: Database> Beats<D> {
             self.others.clear();
             self.is_clock_over = true;
         }
-        if let Some(wall_ns) = beat.wall_ns
+        let answer = beat.wall_ns.map(|wall_ns| ClockAnswer { wall_ns, sent_ns, arrived_ns });
+        if let Some(answer) = answer
             && std::mem::take(&mut self.is_clock_over)
         {
-            self.node.clock().begin(wall_ns, arrived_ns);
+            self.node.clock().begin(answer);
         }
         if has_failed_over {
             // The database may have lost the takings of this process. So each shard is taken anew.
@@ -110,7 +112,7 @@ impl<D: Database> Beats<D> {
             self.node.wake_all();
             return Err(Trouble::Later("the database has failed over".to_owned()));
         }
-        let Some(wall_ns) = beat.wall_ns else {
+        let Some(answer) = answer else {
             // Another process has ended this incarnation, and may have its shards. The next call begins a new one.
             self.node.pulse().end();
             self.node.wake_all();
@@ -118,7 +120,7 @@ impl<D: Database> Beats<D> {
                 "another process has taken over, because this one did not beat for a lease".to_owned(),
             ));
         };
-        self.node.clock().note(wall_ns, arrived_ns);
+        self.node.clock().note(answer);
         self.node.pulse().answered(sent_ns);
         if !was_valid {
             self.node.wake_all();

@@ -1,87 +1,78 @@
-//! [`DatabaseClock`]: a lower bound of the clock of the database.
+//! [`DatabaseClock`]: the interval in which the clock of the database is.
+
+use tickwheel_store::WallSpan;
 
 /// The largest drift between the clocks of two machines that is allowed for: 200 parts in a million.
-const DRIFT_PER_MILLION: i128 = 200;
-/// A clock of the database that is this much behind the bound was set back (ns). A smaller difference is drift or a slow answer.
-const SET_BACK_NS: i128 = 500_000_000;
+const DRIFT_PER_MILLION: u64 = 200;
+/// The database tells its clock in whole microseconds, rounded down (ns).
+const ROUNDING_NS: i128 = 1_000;
 
-/// A bound below the clock of the database, made of its answers and of the boot-time clock of this machine.
+/// An answer of the database that tells its clock.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct ClockAnswer {
+    /// The wall clock of the database (ns since the Unix epoch). The database read it at an unknown moment between the next two.
+    pub wall_ns: i128,
+    /// The boot-time clock of this machine before the question was sent (ns).
+    pub sent_ns: u64,
+    /// The boot-time clock of this machine after the answer had arrived (ns).
+    pub arrived_ns: u64,
+}
+
+/// An interval that contains the clock of the database, made of its answers and of the boot-time clock of this machine.
 ///
-/// The database read its clock before its answer arrived. So its clock shows at least that instant plus the time since the arrival, less the
-/// drift. Each answer gives such a bound, and the highest bound counts. The bound is never ahead of the database, so no task is early by
-/// the database's clock. It is behind by the time that the answer was on its way.
+/// The database read its clock after the question was sent and before the answer arrived. So at the arrival, its clock shows at least the
+/// instant of the answer, and at most that instant plus the round trip. From then on both ends move with the boot-time clock: the lower end
+/// less the drift, and the upper end plus the drift. The clock of the database is in the interval of each answer since it was set last. So
+/// it is in their intersection, and one quick answer makes the interval narrow.
+///
+/// If an answer excludes what was known before, the clock of the database was set, and the interval begins anew with that answer. However
+/// slow an answer is, it excludes nothing by its slowness alone.
 #[derive(Clone, Debug, Default)]
 pub struct DatabaseClock {
-    /// The wall clock of the database (ns since the Unix epoch) in an answer, and the arrival of the answer (boot-time clock, ns).
-    best: Option<(i128, u64)>,
+    /// The interval, and the instant at which it was right (boot-time clock, ns); `None`: there was no answer yet.
+    known: Option<(WallSpan, u64)>,
 }
 
 impl DatabaseClock {
-    /// Notes an answer: the clock of the database, and the boot-time clock after the answer had arrived.
-    pub fn note(&mut self, wall_ns: i128, arrived_ns: u64) {
-        let is_better = match self.wall_ns(arrived_ns) {
-            None => true,
-            // A clock that was set back is followed. Tasks then wait longer, which does no harm.
-            Some(bound) => wall_ns >= bound || bound - wall_ns > SET_BACK_NS,
-        };
-        if is_better {
-            self.best = Some((wall_ns, arrived_ns));
-        }
+    /// Takes in an answer.
+    pub fn note(&mut self, answer: ClockAnswer) {
+        let told = span_of(answer);
+        let known = self.span(answer.arrived_ns).and_then(|known| known.intersection(told));
+        // Without an intersection, the clock was set. A clock that was set back is followed at once: tasks then wait longer, which does no
+        // harm. The guard of the wall clock judges a step forward.
+        self.known = Some((known.unwrap_or(told), answer.arrived_ns));
     }
 
-    /// Begins anew with an answer of another machine, whose clock may be behind.
-    pub fn begin(&mut self, wall_ns: i128, arrived_ns: u64) {
-        self.best = Some((wall_ns, arrived_ns));
+    /// Begins anew with an answer of another machine, whose clock says nothing about the clock of the machine before.
+    pub fn begin(&mut self, answer: ClockAnswer) {
+        self.known = Some((span_of(answer), answer.arrived_ns));
     }
 
-    /// Returns the bound at an instant of the boot-time clock (ns since the Unix epoch); `None`: there was no answer yet.
+    /// Returns the interval at an instant of the boot-time clock (ns); `None`: there was no answer yet.
     #[must_use]
-    pub fn wall_ns(&self, now_ns: u64) -> Option<i128> {
-        let (wall_ns, arrived_ns) = self.best?;
-        let passed = i128::from(now_ns.saturating_sub(arrived_ns));
-        Some(wall_ns + passed - passed * DRIFT_PER_MILLION / 1_000_000)
+    pub fn span(&self, now_ns: u64) -> Option<WallSpan> {
+        let (span, at_ns) = self.known?;
+        let passed_ns = now_ns.saturating_sub(at_ns);
+        let (passed, drift) = (i128::from(passed_ns), drift_ns(passed_ns));
+        Some(WallSpan { from_ns: span.from_ns + passed - drift, to_ns: span.to_ns + passed + drift })
     }
+}
+
+/// Returns the interval in which the clock of the database is when the answer arrives.
+fn span_of(answer: ClockAnswer) -> WallSpan {
+    let ClockAnswer { wall_ns, sent_ns, arrived_ns } = answer;
+    let trip_ns = arrived_ns.saturating_sub(sent_ns);
+    let to_ns = wall_ns + i128::from(trip_ns) + drift_ns(trip_ns);
+    WallSpan { from_ns: wall_ns, to_ns: to_ns + ROUNDING_NS }
+}
+
+/// Returns how far two clocks may drift apart in this time (ns), rounded up.
+fn drift_ns(passed_ns: u64) -> i128 {
+    i128::from(
+        passed_ns / 1_000_000 * DRIFT_PER_MILLION
+            + (passed_ns % 1_000_000 * DRIFT_PER_MILLION).div_ceil(1_000_000),
+    )
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const SECOND: u64 = 1_000_000_000;
-
-    fn at(seconds: i128) -> i128 {
-        seconds * i128::from(SECOND)
-    }
-
-    #[test]
-    fn the_highest_bound_counts_and_drift_is_taken_off() {
-        let mut clock = DatabaseClock::default();
-        assert_eq!(clock.wall_ns(0), None);
-        clock.note(at(1_000), 5 * SECOND);
-        assert_eq!(clock.wall_ns(5 * SECOND), Some(at(1_000)));
-        assert_eq!(clock.wall_ns(15 * SECOND), Some(at(1_010) - 2_000_000), "200 parts in a million of 10 s");
-        // An answer that was on its way for 100 ms gives a lower bound, which does not count.
-        clock.note(at(1_010) - 100_000_000, 15 * SECOND);
-        assert_eq!(clock.wall_ns(15 * SECOND), Some(at(1_010) - 2_000_000));
-        clock.note(at(1_010) - 1_000_000, 15 * SECOND);
-        assert_eq!(clock.wall_ns(15 * SECOND), Some(at(1_010) - 1_000_000));
-    }
-
-    #[test]
-    fn the_clock_of_another_machine_counts_although_it_is_a_little_behind() {
-        let mut clock = DatabaseClock::default();
-        clock.note(at(1_000), 5 * SECOND);
-        clock.begin(at(1_001) - 400_000_000, 6 * SECOND);
-        assert_eq!(clock.wall_ns(6 * SECOND), Some(at(1_001) - 400_000_000));
-    }
-
-    #[test]
-    fn a_clock_that_was_set_back_is_followed() {
-        let mut clock = DatabaseClock::default();
-        clock.note(at(1_000), 5 * SECOND);
-        clock.note(at(400), 6 * SECOND);
-        assert_eq!(clock.wall_ns(6 * SECOND), Some(at(400)));
-        clock.note(at(1_002), 7 * SECOND);
-        assert_eq!(clock.wall_ns(7 * SECOND), Some(at(1_002)), "the guard of the wall clock judges the step");
-    }
-}
+mod tests;

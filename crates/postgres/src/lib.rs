@@ -28,7 +28,7 @@ mod wire;
 
 pub use batch::OutOfRange;
 pub use beats::Beats;
-pub use clock::DatabaseClock;
+pub use clock::{ClockAnswer, DatabaseClock};
 pub use inbox::Inbox;
 pub use lane::{Job, Lane, Outcome, Rest};
 pub use mailbox::Mailbox;

@@ -126,7 +126,7 @@ impl OpenStore for OpenShard {
         let of_clock = Arc::clone(node);
         let wall = WallClock::new(move || {
             let clock = of_clock.clock();
-            clock.wall_ns(of_clock.now_ns())
+            clock.span(of_clock.now_ns())
         });
         let store = PostgresStore::new(shard, Arc::clone(node), news).with_history(history);
         let store = acquired_page.into_iter().fold(store, PostgresStore::with_acquired_page);

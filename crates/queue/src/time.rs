@@ -126,7 +126,7 @@ pub(crate) fn until(now: Now, wake: NextWake) -> Option<Duration> {
 fn read(clock: &SystemClock, source: Option<&WallClock>) -> Reading {
     // The wall clock is read first. A worker is told the end of its lease on the wall clock, and the shard ends the lease by the monotonic
     // clock. So the time between the two readings makes the lease longer, never shorter.
-    let of_source = source.and_then(WallClock::now_ns);
+    let of_source = source.and_then(WallClock::now).map(|span| span.from_ns);
     let wall_ns = of_source.unwrap_or_else(|| since_1970().as_nanos() as i128);
     let mono_ns = clock.now().as_nanos();
     Reading { mono_ns, boot_ns: boot_ns(mono_ns), wall_ns }

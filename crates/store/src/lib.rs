@@ -41,6 +41,7 @@ mod rules;
 mod segment;
 mod shards_file;
 mod table;
+mod wall;
 
 pub mod doctor;
 pub mod records;
@@ -65,8 +66,9 @@ pub use layout::UNFINISHED_MARK;
 pub use members::Members;
 pub use memory::MemoryStore;
 pub use meta::FORMAT;
-pub use open::{BackupPin, Durability, OpenStore, OpenedStore, QueueStore, SharedData, Wake, WallClock};
+pub use open::{BackupPin, Durability, OpenStore, OpenedStore, QueueStore, SharedData, Wake};
 pub use options::{AckLevel, ClockMode, LOG_FILE_BYTES_DEFAULT, StoreOptions};
 pub use report::{RecoveryReport, Torn};
 pub use root::{Root, directory_of, shards_of};
 pub use table::Table;
+pub use wall::{WallClock, WallSpan};

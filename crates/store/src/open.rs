@@ -1,7 +1,6 @@
 //! [`OpenStore`]: how a queue opens its store. [`QueueStore`]: the methods that the store of a queue has beside those for tasks.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use tickwheel_engine::{ShardStore, Timestamp};
 
@@ -12,6 +11,7 @@ use crate::io::Io;
 use crate::memory::MemoryStore;
 use crate::options::AckLevel;
 use crate::report::RecoveryReport;
+use crate::wall::WallClock;
 
 /// Wakes the thread that polls a store, because the store has work for the next poll. A call must not block.
 pub type Wake = Box<dyn Fn() + Send + Sync>;
@@ -57,31 +57,6 @@ pub struct SharedData {
     pub secret: [u8; 16],
     /// The wall clock that all processes go by.
     pub wall: WallClock,
-}
-
-/// A wall clock that is not the clock of this machine.
-#[derive(Clone)]
-pub struct WallClock(Arc<dyn Fn() -> Option<i128> + Send + Sync>);
-
-impl WallClock {
-    /// Returns the clock that shows the result of `now` (ns since the Unix epoch), or the clock of this machine while the result is `None`.
-    /// The queue calls `now` before each turn of a shard, so the call must not block.
-    #[must_use]
-    pub fn new(now: impl Fn() -> Option<i128> + Send + Sync + 'static) -> Self {
-        Self(Arc::new(now))
-    }
-
-    /// Reads the clock (ns since the Unix epoch).
-    #[must_use]
-    pub fn now_ns(&self) -> Option<i128> {
-        (self.0)()
-    }
-}
-
-impl std::fmt::Debug for WallClock {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("WallClock").field(&self.now_ns()).finish()
-    }
 }
 
 /// The crashes that an acknowledged call survives.
