@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use tickwheel::{Clock, SystemClock};
 use tickwheel_engine::{NextWake, Now, Timestamp};
-use tickwheel_store::WallClock;
+use tickwheel_store::{WallClock, WallSpan};
 
 use crate::notice::ClockChange;
 use crate::wall::{Reading, WallGuard, split};
@@ -27,7 +27,7 @@ fn since_1970() -> Duration {
 /// The clocks of one shard, real or virtual. The wall clock is that of the machine, or the one that all processes go by that share the data.
 #[derive(Debug)]
 pub(crate) enum Time {
-    Real { clock: SystemClock, guard: WallGuard, source: Option<WallClock> },
+    Real { clock: SystemClock, guard: Box<WallGuard>, source: Option<WallClock> },
     Virtual { mono_ns: u64, wall_ns: i128 },
 }
 
@@ -39,7 +39,7 @@ impl Time {
     /// Returns real time. The wall clock is `source`, if there is one.
     pub(crate) fn by(source: Option<WallClock>) -> Self {
         let clock = SystemClock::new();
-        let guard = WallGuard::new(read(&clock, source.as_ref()));
+        let guard = Box::new(WallGuard::new(read(&clock, source.as_ref())));
         Self::Real { clock, guard, source }
     }
 
@@ -126,10 +126,10 @@ pub(crate) fn until(now: Now, wake: NextWake) -> Option<Duration> {
 fn read(clock: &SystemClock, source: Option<&WallClock>) -> Reading {
     // The wall clock is read first. A worker is told the end of its lease on the wall clock, and the shard ends the lease by the monotonic
     // clock. So the time between the two readings makes the lease longer, never shorter.
-    let of_source = source.and_then(WallClock::now).map(|span| span.from_ns);
-    let wall_ns = of_source.unwrap_or_else(|| since_1970().as_nanos() as i128);
+    let of_source = source.and_then(WallClock::now);
+    let wall = of_source.unwrap_or_else(|| WallSpan::exact(since_1970().as_nanos() as i128));
     let mono_ns = clock.now().as_nanos();
-    Reading { mono_ns, boot_ns: boot_ns(mono_ns), wall_ns }
+    Reading { mono_ns, boot_ns: boot_ns(mono_ns), wall_ns: wall.from_ns, width_ns: wall.width_ns() }
 }
 
 #[cfg(target_os = "linux")]

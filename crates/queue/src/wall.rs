@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use tickwheel_engine::Timestamp;
+use tickwheel_store::WallSpan;
 
 use self::lines::Lines;
 use crate::notice::ClockChange;
@@ -32,8 +33,16 @@ pub struct Reading {
     pub mono_ns: u64,
     /// The boot-time clock. It goes on while the machine is suspended.
     pub boot_ns: u64,
-    /// The time that the wall clock shows.
+    /// The time that the wall clock shows at least.
     pub wall_ns: i128,
+    /// By how much more the wall clock may show; 0: `wall_ns` is exact. It is above 0 for the clock of a database, whose answers take time.
+    pub width_ns: u64,
+}
+
+impl Reading {
+    fn span(self) -> WallSpan {
+        WallSpan { from_ns: self.wall_ns, to_ns: self.wall_ns + i128::from(self.width_ns) }
+    }
 }
 
 /// Decides which wall time to believe.
@@ -49,10 +58,13 @@ pub struct Reading {
 /// for an hour at most ([`RETURN_MAX`]). So a clock that was wrong when the computer started, and was set right after a minute, may return
 /// to the wrong time for a minute and no longer.
 ///
+/// A clock that is known as an interval only has stepped once its interval has nothing in common with the one that was expected. The guard
+/// believes the lower end, which moves ahead when the interval becomes narrow. That is no step.
+///
 /// ```
 /// use tickwheel_queue::wall::{Reading, WallGuard};
 /// let second = 1_000_000_000;
-/// let at = |s: u64, wall_s: i128| Reading { mono_ns: s * second, boot_ns: s * second, wall_ns: wall_s * 1_000_000_000 };
+/// let at = |s: u64, wall_s: i128| Reading { mono_ns: s * second, boot_ns: s * second, wall_ns: wall_s * 1_000_000_000, width_ns: 0 };
 /// let mut guard = WallGuard::new(at(0, 7_200));
 /// assert_eq!(guard.observe(at(10, 7_210 + 3_600)), 7_210 * 1_000_000_000, "ten seconds have passed, no hour");
 /// assert_eq!(guard.observe(at(11, 7_211)), 7_211 * 1_000_000_000);
@@ -66,6 +78,8 @@ pub struct WallGuard {
     /// The last reading. `believed_ns` is the wall time that was believed at this reading (ns since the Unix epoch).
     last: Reading,
     believed_ns: i128,
+    /// By how much the wall clock may be ahead of `believed_ns`, if no step is doubted (ns).
+    width_ns: u64,
     /// The time since the first reading, by the boot-time clock (ns).
     age_ns: i128,
     /// The offsets at which the wall clock was believed before.
@@ -84,31 +98,34 @@ impl WallGuard {
         Self {
             last: first,
             believed_ns: first.wall_ns,
+            width_ns: first.width_ns,
             age_ns: 0,
-            lines: Lines::new(first.wall_ns),
+            lines: Lines::new(first.span()),
             doubted_since_ns: None,
             steps: 0,
             changes: VecDeque::new(),
         }
     }
 
-    /// Takes a reading of the clocks, and returns the wall time to believe now (ns since the Unix epoch).
+    /// Takes a reading of the clocks, and returns the wall time to believe now (ns since the Unix epoch). See also [`width_ns`](Self::width_ns).
     pub fn observe(&mut self, reading: Reading) -> i128 {
         let slept_ns = i128::from(reading.boot_ns.saturating_sub(self.last.boot_ns));
         let ran_ns = i128::from(reading.mono_ns.saturating_sub(self.last.mono_ns));
         let passed_ns = slept_ns.max(ran_ns);
         let seen_ns = self.age_ns;
         self.age_ns += passed_ns;
-        let step_ns = reading.wall_ns - (self.last.wall_ns + passed_ns);
+        let step_ns = reading.span().ahead_ns(self.last.span().later(passed_ns));
         let has_stepped = is_step(step_ns);
         self.steps += u64::from(has_stepped);
         self.last = reading;
 
         let expected_ns = self.believed_ns + passed_ns;
         let was_doubted = self.doubted_since_ns.is_some();
-        let ahead_ns = reading.wall_ns - expected_ns;
-        let is_near = ahead_ns <= CLOCK_GUARD.as_nanos() as i128
-            || self.lines.is_return(reading.wall_ns - self.age_ns, self.age_ns);
+        let believed = WallSpan { from_ns: expected_ns, to_ns: expected_ns + i128::from(self.width_ns) };
+        let ahead_ns = reading.span().ahead_ns(believed);
+        let offset = reading.span().later(-self.age_ns);
+        let is_near =
+            ahead_ns <= CLOCK_GUARD.as_nanos() as i128 || self.lines.is_return(offset.from_ns, self.age_ns);
         let is_believed = is_near || self.has_stood(has_stepped);
         let change = match (is_near, is_believed) {
             (true, _) if was_doubted => Some(ClockChange::GoneBack { by_ms: ms(ahead_ns) }),
@@ -119,8 +136,8 @@ impl WallGuard {
         change.into_iter().for_each(|change| self.note(change));
         if is_believed {
             self.doubted_since_ns = None;
-            self.believed_ns = reading.wall_ns;
-            self.lines.go_on(reading.wall_ns - self.age_ns, seen_ns, self.age_ns);
+            (self.believed_ns, self.width_ns) = (reading.wall_ns, reading.width_ns);
+            self.lines.go_on(offset, seen_ns, self.age_ns);
         } else {
             self.believed_ns = expected_ns;
         }
@@ -152,6 +169,13 @@ impl WallGuard {
     #[must_use]
     pub fn steps(&self) -> u64 {
         self.steps
+    }
+
+    /// Returns by how much the wall clock may be ahead of the wall time that was last believed (ns), if no step is doubted. A delay that counts
+    /// from now has to count from this much later, so that it is over in any case.
+    #[must_use]
+    pub fn width_ns(&self) -> u64 {
+        self.width_ns
     }
 
     /// Returns how far the wall clock is ahead of the believed wall clock (ns). The number is 0 unless a step is doubted.

@@ -25,6 +25,19 @@ impl WallSpan {
         (common.from_ns <= common.to_ns).then_some(common)
     }
 
+    /// Returns the interval this much later (ns); a negative number means earlier.
+    #[must_use]
+    pub const fn later(self, by_ns: i128) -> Self {
+        Self { from_ns: self.from_ns + by_ns, to_ns: self.to_ns + by_ns }
+    }
+
+    /// Returns how far this interval is ahead of the other (ns): the distance between them, negative if this one is behind, and 0 if they have
+    /// an instant in common.
+    #[must_use]
+    pub fn ahead_ns(self, other: Self) -> i128 {
+        (self.from_ns - other.to_ns).max(0) + (self.to_ns - other.from_ns).min(0)
+    }
+
     /// Returns the width of the interval (ns).
     #[must_use]
     pub fn width_ns(self) -> u64 {
@@ -58,5 +71,29 @@ impl WallClock {
 impl std::fmt::Debug for WallClock {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("WallClock").field(&self.now()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_intervals_are_apart_or_have_a_common_one() {
+        let span = |from_ns, to_ns| WallSpan { from_ns, to_ns };
+        for (one, other, ahead_ns, common) in [
+            (span(10, 20), span(30, 40), -10, None),
+            (span(30, 40), span(10, 20), 10, None),
+            (span(10, 20), span(20, 40), 0, Some(span(20, 20))),
+            (span(10, 40), span(20, 30), 0, Some(span(20, 30))),
+            (WallSpan::exact(5), WallSpan::exact(5), 0, Some(span(5, 5))),
+            (WallSpan::exact(4), WallSpan::exact(5), -1, None),
+        ] {
+            assert_eq!(one.ahead_ns(other), ahead_ns, "{one:?} {other:?}");
+            assert_eq!(one.intersection(other), common, "{one:?} {other:?}");
+            assert_eq!((other.ahead_ns(one), other.intersection(one)), (-ahead_ns, common));
+        }
+        assert_eq!((span(3, 8).width_ns(), WallSpan::exact(8).width_ns()), (5, 0));
+        assert_eq!(span(3, 8).later(-4), span(-1, 4));
     }
 }

@@ -218,8 +218,8 @@ impl SimNode {
     /// Reads the clocks as a shard thread does; `None`: the clock of the database is not known yet.
     pub(super) fn now(&mut self) -> Option<Now> {
         let boot_ns = self.boot.now_ns();
-        let wall_ns = self.node.clock().span(boot_ns)?.from_ns;
-        let reading = Reading { mono_ns: boot_ns, boot_ns, wall_ns };
+        let wall = self.node.clock().span(boot_ns)?;
+        let reading = Reading { mono_ns: boot_ns, boot_ns, wall_ns: wall.from_ns, width_ns: wall.width_ns() };
         let guard = self.guard.get_or_insert_with(|| WallGuard::new(reading));
         let believed_ns = guard.observe(reading);
         let wall_ms = i64::try_from(believed_ns.div_euclid(1_000_000)).expect("runs are short");

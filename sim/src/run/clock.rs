@@ -63,7 +63,7 @@ struct Glitch {
 impl Clocks {
     pub(super) fn new(wall_ms: u64, wall_sub_ns: u64, guarded: bool) -> Self {
         let wall_ns = i128::from(wall_ms) * MS_NS + i128::from(wall_sub_ns % 1_000_000);
-        let reading = Reading { mono_ns: 0, boot_ns: 0, wall_ns };
+        let reading = Reading { mono_ns: 0, boot_ns: 0, wall_ns, width_ns: 0 };
         let now = Now { mono_ns: 0, wall: Timestamp::EPOCH, wall_sub_ns: 0 };
         let guard = guarded.then(|| WallGuard::new(reading));
         let mut clocks = Self {

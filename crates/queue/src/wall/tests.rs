@@ -8,7 +8,7 @@ const SECOND: i128 = 1_000_000_000;
 
 fn at(mono_s: u64, boot_s: u64, wall_s: i128) -> Reading {
     let ns = |s: u64| s * 1_000_000_000;
-    Reading { mono_ns: ns(mono_s), boot_ns: ns(boot_s), wall_ns: wall_s * SECOND }
+    Reading { mono_ns: ns(mono_s), boot_ns: ns(boot_s), wall_ns: wall_s * SECOND, width_ns: 0 }
 }
 
 #[test]
@@ -188,6 +188,7 @@ fn a_clock_that_stood_still_returns() {
             mono_ns: ms * 1_000_000,
             boot_ns: ms * 1_000_000,
             wall_ns: i128::from(wall_ms) * 1_000_000,
+            width_ns: 0,
         };
         let mut guard = WallGuard::new(ms(0, 0));
         guard.observe(ms(600_000, 600_000));
@@ -199,6 +200,56 @@ fn a_clock_that_stood_still_returns() {
         now += looks_ms;
         assert_eq!(guard.observe(ms(now, now)), i128::from(now) * 1_000_000, "looked at every {looks_ms} ms");
     }
+}
+
+/// The story: answers of the database took 0.8 s, and its clock was right. A narrow interval after a wide one was told as a step, and so was a
+/// wide one after a narrow one.
+#[test]
+fn an_interval_that_becomes_narrow_or_wide_is_no_step() {
+    let ms = |ms: u64| ms * 1_000_000;
+    let mut guard = WallGuard::new(at(0, 0, 100_000));
+    // The clock is always in the interval. How far its ends are away changes with the answers.
+    for (s, before_ms, after_ms) in
+        [(1, 800, 0), (2, 0, 0), (3, 5_000, 800), (4, 0, 5_000), (5, 1, 1), (6, 600_000, 0), (7, 0, 3)]
+    {
+        let exact = at(s, s, 100_000 + i128::from(s));
+        let wall_ns = exact.wall_ns - i128::from(ms(before_ms));
+        let reading = Reading { wall_ns, width_ns: ms(before_ms + after_ms), ..exact };
+        assert_eq!(guard.observe(reading), wall_ns, "the lower end is believed");
+        assert_eq!(guard.width_ns(), ms(before_ms + after_ms));
+        assert_eq!(guard.take_changes().count(), 0, "{reading:?}");
+    }
+    assert_eq!(guard.steps(), 0);
+}
+
+/// A step of a clock that is known as an interval counts from the nearer ends.
+#[test]
+fn an_interval_apart_from_the_expected_one_is_a_step() {
+    use ClockChange::{Doubted, GoneBack, Stepped};
+    let wide = |s: u64, ahead_s: i128| Reading {
+        width_ns: 2 * SECOND as u64,
+        ..at(s, s, 100_000 + i128::from(s) + ahead_s)
+    };
+    let mut guard = WallGuard::new(wide(0, 0));
+    let mut seen = |reading: Reading| {
+        let believed_ns = guard.observe(reading) - (100_000 * SECOND + i128::from(reading.boot_ns));
+        (guard.take_changes().collect::<Vec<_>>(), believed_ns / SECOND)
+    };
+    assert_eq!(seen(wide(100, 2)), (vec![], 2), "the intervals have an instant in common");
+    assert_eq!(seen(wide(101, 0)), (vec![], 0));
+    assert_eq!(seen(wide(102, 5)), (vec![Stepped { by_ms: 3_000 }], 5));
+    assert_eq!(seen(wide(103, 0)), (vec![Stepped { by_ms: -3_000 }], 0), "a step back is followed");
+    assert_eq!(
+        seen(wide(104, 302)),
+        (vec![Stepped { by_ms: 300_000 }], 302),
+        "not more than the guard allows"
+    );
+    assert_eq!(seen(wide(105, 0)), (vec![Stepped { by_ms: -300_000 }], 0));
+    assert_eq!(seen(wide(106, 303)), (vec![Doubted { ahead_ms: 301_000 }], 0));
+    assert_eq!(seen(wide(107, 0)), (vec![GoneBack { by_ms: 0 }], 0));
+    // A glitch of ten minutes. The clock returns to where it was, and is known exactly now.
+    assert_eq!(seen(wide(108, -600)), (vec![Stepped { by_ms: -598_000 }], -600));
+    assert_eq!(seen(at(109, 109, 100_111)), (vec![Stepped { by_ms: 600_000 }], 2), "it may have been there");
 }
 
 #[test]

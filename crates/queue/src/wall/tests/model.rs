@@ -86,7 +86,7 @@ fn it_believes_what_it_may_and_what_it_has_to() {
     for seed in 1..4_000_u64 {
         let mut draw = Draw(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let start_ns = 1_000_000 * HOUR;
-        let mut guard = WallGuard::new(Reading { mono_ns: 0, boot_ns: 0, wall_ns: start_ns });
+        let mut guard = WallGuard::new(Reading { mono_ns: 0, boot_ns: 0, wall_ns: start_ns, width_ns: 0 });
         let first = Look { age_ns: 0, mono_ns: 0, shown_ns: start_ns, believed_ns: start_ns };
         let mut history = vec![first];
         for _ in 0..60 {
@@ -97,7 +97,12 @@ fn it_believes_what_it_may_and_what_it_has_to() {
             let shown_ns = next_offset(&mut draw, last.shown_ns, &history);
             let (age_ns, mono_ns) = (last.age_ns + passed_ns, last.mono_ns + ran_ns);
             let ns = |ns: i128| u64::try_from(ns).expect("it fits");
-            let reading = Reading { mono_ns: ns(mono_ns), boot_ns: ns(age_ns), wall_ns: shown_ns + age_ns };
+            let reading = Reading {
+                mono_ns: ns(mono_ns),
+                boot_ns: ns(age_ns),
+                wall_ns: shown_ns + age_ns,
+                width_ns: 0,
+            };
             let believed_ns = guard.observe(reading) - age_ns;
             let now = Look { age_ns, mono_ns, shown_ns, believed_ns };
 
