@@ -94,6 +94,10 @@ impl fmt::Display for Timestamp {
 /// `mono_ns` never goes back while the process runs, and leases end by this clock. `wall` is the believed wall clock. `wall` may go back,
 /// and decides which tasks are due. `wall_sub_ns` is the part of a millisecond (ns) that rounding cut off from `wall`. With this part, a
 /// deadline that is counted from now can be rounded up.
+///
+/// The wall clock may be known as an interval only, because it is the clock of a database whose answers take time. `wall` is the lower end:
+/// nothing is taken for due that is not due. `wall_width_ns` is the width of the interval. What counts from now, such as a delay, counts from
+/// the upper end, so that it is never over too early.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Now {
     /// Nanoseconds on the monotonic clock, from an origin that the caller chooses.
@@ -102,6 +106,8 @@ pub struct Now {
     pub wall: Timestamp,
     /// Nanoseconds of the wall clock beyond `wall`, below 1,000,000.
     pub wall_sub_ns: u32,
+    /// By how much more the wall clock may show (ns); 0: it is known exactly.
+    pub wall_width_ns: u64,
 }
 
 impl Now {
@@ -109,7 +115,7 @@ impl Now {
     #[cfg(test)]
     pub(crate) fn at_ms(ms: u64) -> Self {
         let wall = Timestamp::EPOCH.saturating_plus_ms(ms);
-        Self { mono_ns: ms * 1_000_000, wall, wall_sub_ns: 0 }
+        Self { mono_ns: ms * 1_000_000, wall, wall_sub_ns: 0, wall_width_ns: 0 }
     }
 
     /// Returns the monotonic clock in milliseconds, rounded down, so that nothing is due before its millisecond has begun.
@@ -118,16 +124,30 @@ impl Now {
         self.mono_ns / 1_000_000
     }
 
-    /// Returns the first millisecond of the wall clock that is at least `delay_ms` after this moment; `None` if that is after
-    /// [`Timestamp::MAX`].
+    /// Returns the latest instant that the wall clock may show now, rounded down to the millisecond.
+    #[must_use]
+    pub fn latest(self) -> Timestamp {
+        let ahead_ns = self.wall_width_ns.saturating_add(self.wall_sub_ns.into());
+        self.wall.saturating_plus_ms(ahead_ns / 1_000_000)
+    }
+
+    /// Returns the first millisecond of the wall clock that is at least `delay_ms` after this moment, whatever the wall clock shows now within
+    /// its interval; `None` if that is after [`Timestamp::MAX`].
     #[must_use]
     pub fn due_after(self, delay_ms: u64) -> Option<Timestamp> {
-        let up = u64::from(self.wall_sub_ns > 0);
-        self.wall.plus_ms(delay_ms.checked_add(up)?)
+        let ahead_ns = self.wall_width_ns.saturating_add(self.wall_sub_ns.into());
+        self.wall.plus_ms(delay_ms.checked_add(ahead_ns.div_ceil(1_000_000))?)
+    }
+
+    /// Returns the first millisecond of the believed wall clock that is at least `delay_ms` after this moment; `None` if that is after
+    /// [`Timestamp::MAX`]. The wall clock shows it no later than that.
+    #[must_use]
+    pub(crate) fn believed_after(self, delay_ms: u64) -> Option<Timestamp> {
+        Self { wall_width_ns: 0, ..self }.due_after(delay_ms)
     }
 
     /// Returns the first millisecond of the monotonic clock that is not before the wall clock shows `at`, if both clocks run at the same
-    /// speed from this moment on. For an instant in the past, returns this moment, rounded up. The result is at most `u64::MAX`.
+    /// speed from this moment on, and the wall clock shows no more than its lower end. For an instant in the past, returns this moment, rounded up. The result is at most `u64::MAX`.
     ///
     /// The two clocks are at different parts of their milliseconds. If the end of a lease were rounded up on each clock by itself, the two
     /// ends could differ by up to a millisecond, in either direction. So the monotonic deadline is computed from the very wall-clock
@@ -178,7 +198,34 @@ mod tests {
     use super::*;
 
     fn now(mono_ns: u64, wall_ms: i64, wall_sub_ns: u32) -> Now {
-        Now { mono_ns, wall: Timestamp::from_ms(wall_ms).expect("not negative"), wall_sub_ns }
+        Now {
+            mono_ns,
+            wall: Timestamp::from_ms(wall_ms).expect("not negative"),
+            wall_sub_ns,
+            wall_width_ns: 0,
+        }
+    }
+
+    #[test]
+    fn a_delay_counts_from_the_upper_end_of_the_wall_clock() {
+        let wide = |sub_ns, wall_width_ns| Now { wall_width_ns, ..now(0, 100, sub_ns) };
+        for (sub_ns, width_ns, due_ms, latest_ms) in [
+            (0, 0, 130, 100),
+            (0, 1, 131, 100),
+            (999_999, 0, 131, 100),
+            (999_999, 1, 131, 101),
+            (999_999, 2, 132, 101),
+            (0, 800_000_000, 930, 900),
+        ] {
+            let now = wide(sub_ns, width_ns);
+            assert_eq!(now.due_after(30).map(Timestamp::as_ms), Some(due_ms), "{now:?}");
+            assert_eq!(now.latest().as_ms(), latest_ms, "{now:?}");
+            assert_eq!(now.believed_after(30).map(Timestamp::as_ms), Some(130 + i64::from(sub_ns > 0)));
+        }
+        assert_eq!(wide(0, u64::MAX).due_after(u64::MAX), None);
+        // A lease lasts until the lower end has reached what the worker was told. So it is longer by the width.
+        let begin = wide(0, 800_000_000);
+        assert_eq!(begin.mono_deadline(begin.due_after(30).expect("in range")), 830);
     }
 
     #[test]

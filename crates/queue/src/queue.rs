@@ -125,7 +125,7 @@ impl Queue {
     /// Puts a task, which becomes ready at its due time.
     pub fn put(&self, put: Put) -> Pending<Stored, PutError> {
         let now = self.time_now();
-        let put = Put { due: counted_from(now, put.due), asked_at: Some(now.wall), ..put };
+        let put = Put { due: counted_from(now, put.due), asked_at: Some(now.latest()), ..put };
         self.handle.shards.of_queue(&put.queue).call(put)
     }
 
@@ -537,7 +537,7 @@ impl Queue {
     }
 
     /// Returns the instant at which a delay of `delay_ms` that begins now is over, rounded up to the millisecond; `None` beyond the end of
-    /// time. Tasks that are put to, or moved to, this one instant are due together, whatever time the calls take.
+    /// time. The instant may be later than [`now`](Self::now) and the delay together, because a clock of a database is not known exactly. Tasks that are put to, or moved to, this one instant are due together, whatever time the calls take.
     #[must_use]
     pub fn due_after(&self, delay_ms: u64) -> Option<Timestamp> {
         self.time_now().due_after(delay_ms)

@@ -48,15 +48,16 @@ impl Time {
     }
 
     pub(crate) fn now(&mut self) -> Now {
-        let (mono_ns, wall_ns) = match self {
+        let (mono_ns, wall_ns, wall_width_ns) = match self {
             Self::Real { clock, guard, source } => {
                 let reading = read(clock, source.as_ref());
-                (reading.mono_ns, guard.observe(reading))
+                let believed_ns = guard.observe(reading);
+                (reading.mono_ns, believed_ns, guard.width_ns())
             }
-            Self::Virtual { mono_ns, wall_ns } => (*mono_ns, *wall_ns),
+            Self::Virtual { mono_ns, wall_ns } => (*mono_ns, *wall_ns, 0),
         };
         let (wall, wall_sub_ns) = split(wall_ns);
-        Now { mono_ns, wall, wall_sub_ns }
+        Now { mono_ns, wall, wall_sub_ns, wall_width_ns }
     }
 
     /// Returns how long to wait for `wake`, at most [`WAIT_MAX`]. With a virtual clock this is always [`WAIT_MAX`], because only a call

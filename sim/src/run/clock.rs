@@ -64,7 +64,7 @@ impl Clocks {
     pub(super) fn new(wall_ms: u64, wall_sub_ns: u64, guarded: bool) -> Self {
         let wall_ns = i128::from(wall_ms) * MS_NS + i128::from(wall_sub_ns % 1_000_000);
         let reading = Reading { mono_ns: 0, boot_ns: 0, wall_ns, width_ns: 0 };
-        let now = Now { mono_ns: 0, wall: Timestamp::EPOCH, wall_sub_ns: 0 };
+        let now = Now { mono_ns: 0, wall: Timestamp::EPOCH, wall_sub_ns: 0, wall_width_ns: 0 };
         let guard = guarded.then(|| WallGuard::new(reading));
         let mut clocks = Self {
             reading,
@@ -267,6 +267,7 @@ impl Clocks {
             mono_ns: self.reading.mono_ns,
             wall: Timestamp::from_ms(ms).expect("after 1970"),
             wall_sub_ns: u32::try_from(wall_ns % MS_NS).expect("less than a millisecond"),
+            wall_width_ns: 0,
         };
     }
 }

@@ -66,8 +66,8 @@ pub struct Put {
     pub key: Option<Key>,
     /// When the task is due. If the body has a timeline, the timeline says when, and this field is ignored.
     pub due: Due,
-    /// When the caller asked for the put, by the believed wall clock; `None`, or later than now: now. The expiry and the longest wait of a
-    /// debounce count from this instant. A delay in `due` counts from now instead, so a caller that sets this field should use [`Due::At`].
+    /// When the caller asked for the put at the latest, see [`Now::latest`](crate::Now::latest); `None`, or later than now: now. The expiry and
+    /// the longest wait of a debounce count from this instant. A delay in `due` counts from now instead, so a caller that sets this field should use [`Due::At`].
     pub asked_at: Option<Timestamp>,
     /// The payload, content type and tags that the worker gets.
     pub body: Body,

@@ -100,7 +100,8 @@ impl Leases {
     /// was set meanwhile.
     pub(crate) fn ends_at(&self, lease: &RunningLease, now: Now) -> Timestamp {
         let deadline = self.ends.deadline(lease.timer).unwrap_or_default();
-        now.due_after(deadline.saturating_sub(now.mono_tick())).unwrap_or(Timestamp::MAX)
+        // The deadline counts from the lower end of the wall clock, see `begin`.
+        now.believed_after(deadline.saturating_sub(now.mono_tick())).unwrap_or(Timestamp::MAX)
     }
 
     pub(crate) fn slots(&self) -> impl Iterator<Item = Slot> {

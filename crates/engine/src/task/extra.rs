@@ -33,7 +33,7 @@ impl Default for Terms {
 }
 
 impl Terms {
-    /// Returns the terms other than the priority as the extra members of a task that is put at `put_at`.
+    /// Returns the terms other than the priority as the extra members of a task that is put at `put_at` at the latest.
     pub(crate) fn kept(self, put_at: Timestamp) -> Extra {
         let Self { priority: _, group, retry, expire_after_ms } = self;
         let expire_at = expire_after_ms.map(|ms| put_at.saturating_plus_ms(ms));

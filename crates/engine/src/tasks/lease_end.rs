@@ -39,7 +39,8 @@ impl Tasks<'_> {
         self.renew(slot, |task, now, _| {
             fail(task, now, lease_end.how, lease_end.reason);
             if lease_end.how == Failed::Nacked {
-                task.extra_mut().tally.delay_ms = Some(due_at.map_or(0, |due_at| due_at.ms_since(now.wall)));
+                task.extra_mut().tally.delay_ms =
+                    Some(due_at.map_or(0, |due_at| due_at.ms_since(now.latest())));
             }
             task.priority = lease_end.priority.unwrap_or(task.priority);
             task.attempts = attempts;

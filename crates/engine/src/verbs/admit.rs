@@ -87,9 +87,15 @@ impl Tasks<'_> {
             Due::After { ms } => self.now.due_after(ms)?,
             Due::At(instant) => instant,
         };
-        let farthest = self.now.wall.saturating_plus_ms(self.config.farthest_ms);
+        let farthest = self.now.latest().saturating_plus_ms(self.config.farthest_ms);
         // A delay of exactly the limit is allowed, though rounding it up may add a millisecond.
         Some(due_at).filter(|due_at| *due_at <= farthest.saturating_plus_ms(1))
+    }
+
+    /// Returns the end of a wait that began when a task was put at `put_at`. The wall clock may have shown more then, by about as much as it may
+    /// now.
+    pub(crate) fn end_of_wait(&self, put_at: Timestamp, wait_ms: u64) -> Timestamp {
+        put_at.saturating_plus_ms(wait_ms.saturating_add(self.now.wall_width_ns.div_ceil(1_000_000)))
     }
 }
 

@@ -39,7 +39,7 @@ impl Tasks<'_> {
         let buried = dead.map_or(0, |dead| task_bytes(self.residence.task(dead), false));
         let due_at = at.saturating_plus_ms(self.recurrence.jitter_of(id, at, record.schedule.jitter_ms));
         let terms = record.schedule.terms.clone();
-        let (priority, extra) = (terms.priority, terms.kept(self.now.wall).boxed());
+        let (priority, extra) = (terms.priority, terms.kept(self.now.latest()).boxed());
         let fresh = Task::new(id.0.clone(), key, Arc::clone(&record.schedule.body));
         let task = Task { due_at, put_at: self.now.wall, priority, extra, ..fresh };
         // The schedule's progress is written down with the task, so room is taken for both.

@@ -41,7 +41,7 @@ impl Tasks<'_> {
         extra.group = patch.group.unwrap_or(extra.group);
         extra.retry = patch.retry.unwrap_or(extra.retry);
         if let Some(after_ms) = patch.expire_after_ms {
-            extra.expire_at = after_ms.map(|ms| self.now.wall.saturating_plus_ms(ms));
+            extra.expire_at = after_ms.map(|ms| self.now.latest().saturating_plus_ms(ms));
         }
         if due_at.is_some() || patch.expire_after_ms.is_some() {
             admit_expiry(self.now, extra.expire_at, due_at.unwrap_or(old.due_at))?;

@@ -82,11 +82,12 @@ impl Tasks<'_> {
         }
         let due_at = self.admit(&put.body.timeline, Some(put.due))?;
         let mut due_at = due_at.expect("a put says when its task is due");
-        let asked_at = put.asked_at.unwrap_or(self.now.wall).min(self.now.wall);
-        let mut put_at = asked_at;
+        let latest = self.now.latest();
+        let asked_at = put.asked_at.unwrap_or(latest).min(latest);
+        let mut put_at = asked_at.min(self.now.wall);
         if let (PutMode::Debounce { max_wait_ms }, Some(slot)) = (put.mode, live) {
             put_at = self.residence.task(slot).put_at;
-            due_at = due_at.min(put_at.saturating_plus_ms(max_wait_ms.unwrap_or(u64::MAX)));
+            due_at = due_at.min(self.end_of_wait(put_at, max_wait_ms.unwrap_or(u64::MAX)));
         }
         let priority = put.terms.priority;
         let trace = put.trace.filter(|trace| trace.len() <= TRACE_BYTES_MAX);

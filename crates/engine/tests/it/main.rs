@@ -11,6 +11,7 @@ mod forecast;
 mod holders;
 mod imports;
 mod inbox;
+mod interval;
 mod jobs;
 mod leases;
 mod listed;

@@ -235,6 +235,11 @@ impl Caller {
         Ok(())
     }
 
+    /// The instant from which a delay counts that begins now. It may be later than the believed time, see [`Queue::due_after`].
+    fn now_at_most(&self) -> Timestamp {
+        self.app.queue.due_after(0).unwrap_or(Timestamp::MAX)
+    }
+
     /// Checks a put against the quota. Also checks, by the last count of tasks, whether it may add a task.
     ///
     /// # Errors
@@ -243,7 +248,7 @@ impl Caller {
         if self.app.draining.is_on() {
             return Err(Problem::server_draining().into());
         }
-        self.quota().map_or(Ok(()), |quota| quota.put(put, self.app.queue.now()))
+        self.quota().map_or(Ok(()), |quota| quota.put(put, self.now_at_most()))
     }
 
     /// Checks the due time of tasks against the quota.
@@ -251,12 +256,12 @@ impl Caller {
     /// # Errors
     /// 400 if it is too late.
     pub(crate) fn admit_due(&self, due: Due) -> Result<(), Refusal> {
-        self.quota().map_or(Ok(()), |quota| quota.due(due, None, self.app.queue.now()))
+        self.quota().map_or(Ok(()), |quota| quota.due(due, None, self.now_at_most()))
     }
 
     /// The latest instant that the caller may give to a task, counted from now.
     pub(crate) fn latest(&self) -> Option<Timestamp> {
-        self.quota().and_then(|quota| quota.latest(self.app.queue.now()))
+        self.quota().and_then(|quota| quota.latest(self.now_at_most()))
     }
 
     /// Checks the new due time of a patch against the quota.
