@@ -102,6 +102,7 @@ fn setting(option: &Arg) -> Setting {
             "tls_cert" => "/etc/tickwheel/cert.pem",
             "tls_key" => "/etc/tickwheel/key.pem",
             "virtual_clock_at" => "2027-03-27T20:00:00Z",
+            "clock_max_ahead" => "30d",
             "push_allow" => "10.1.0.0/16",
             "secret_key_file" => "/etc/tickwheel/secret-keys",
             "otlp_endpoint" => "http://127.0.0.1:4318",

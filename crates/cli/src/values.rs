@@ -79,6 +79,12 @@ pub(crate) fn slow_commit(text: &str) -> Result<u64, String> {
     if (1..=3_600_000).contains(&ms) { Ok(ms) } else { Err("it takes a time from 1ms to 1h".to_owned()) }
 }
 
+/// How far the wall clock may be ahead of the data at a start (ms).
+pub(crate) fn clock_max_ahead(text: &str) -> Result<u64, String> {
+    let ms = delay(text)?;
+    if (1_000..=36_500 * 86_400_000).contains(&ms) { Ok(ms) } else { Err("it takes 1s to 36500d".to_owned()) }
+}
+
 /// The time between two backups (ms).
 pub(crate) fn backup_every(text: &str) -> Result<u64, String> {
     let ms = delay(text)?;

@@ -178,20 +178,22 @@ impl Schedule {
     /// instant of all; a cron expression does not use the anchor.
     #[must_use]
     pub fn begins(&self, now: Now) -> (Timestamp, Timestamp) {
+        // The wall clock may show this already, so an instant before it may have passed.
+        let at_most = now.due_after(0).unwrap_or(now.wall);
         let anchor = match (&self.cadence, self.start) {
             (Cadence::FixedDelay { .. }, Some(start)) => start.max(now.wall),
             (_, Some(start)) => start,
+            (Cadence::Cron { .. }, None) => at_most,
             (Cadence::Every { ms } | Cadence::FixedDelay { ms }, None) => {
                 now.due_after(*ms).unwrap_or(Timestamp::MAX)
             }
-            (Cadence::Cron { .. }, None) => now.wall,
         };
         // A start that passed at most a minute ago still gets its task. The reason: a caller that names the present as the start means
         // "now", and the put is read a little later.
-        let just_started = |start: &Timestamp| *start <= now.wall && now.wall.ms_since(*start) <= MISSED_MS;
+        let just_started = |start: &Timestamp| *start <= at_most && at_most.ms_since(*start) <= MISSED_MS;
         let decided = match self.start.filter(just_started) {
             Some(start) => Timestamp::from_ms(start.as_ms() - 1).unwrap_or_default(),
-            None => now.wall,
+            None => at_most,
         };
         (anchor, decided)
     }

@@ -16,6 +16,11 @@ pub struct CommitSeconds {
 }
 
 impl CommitSeconds {
+    /// The number of all commits.
+    pub(crate) fn count_of_all(&self) -> u64 {
+        self.buckets.iter().sum()
+    }
+
     pub(crate) fn count(&mut self, took: Duration) {
         let us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         self.buckets[COMMIT_BOUNDS_US.partition_point(|&bound| bound < us)] += 1;

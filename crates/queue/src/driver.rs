@@ -177,10 +177,12 @@ impl<S: QueueStore> Driver<S> {
                 break;
             }
         }
-        let (clock, changes) = {
+        let (clock, changes, note) = {
             let mut time = self.lock_time();
-            (time.clock_status(), time.take_changes())
+            (time.clock_status(), time.take_changes(), time.note())
         };
+        let has_changed = !changes.is_empty();
+        self.watch.note_clock(&mut self.shard, note, (has_changed, self.stopping), Instant::now());
         self.shared.update(&self.shard, clock);
         self.shared.count_refused_rows(self.inbox.refused_total());
         self.watch.tell(&mut self.shard, changes, now.mono_ns, Instant::now());

@@ -75,6 +75,12 @@ pub enum ClockChange {
         /// How far the wall clock is ahead of the believed wall clock (ms).
         ahead_ms: i64,
     },
+    /// At a start on another boot, the wall clock is far ahead of the last time in the data. Nothing tells a clock that was set wrong from a machine that
+    /// was off. So what fell due in between is held until the wall clock has stood for a minute. Delays count from the wall clock.
+    Held {
+        /// How far the wall clock is ahead of the last time in the data (ms).
+        ahead_ms: i64,
+    },
     /// No further step came within one minute of a doubted step, so the doubted step is believed now.
     Believed {
         /// How far the believed wall clock moved (ms).

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tickwheel_engine::{Engine, ShardId, Timestamp, instance_of};
 use tickwheel_store::{
-    ClockMode, OpenError as StoreError, OpenStore, OpenedStore, QueueStore, RecoveryReport, Root,
+    ClockMode, ClockNote, OpenError as StoreError, OpenStore, OpenedStore, QueueStore, RecoveryReport, Root,
     StoreOptions, WallClock,
 };
 
@@ -127,7 +127,12 @@ impl Options {
         }
         let last_wall = opened.iter().map(|(_, _, store)| store.last_wall).max().unwrap_or_default();
         let shared = opened.first().and_then(|(_, _, store)| store.shared.clone());
-        let mut time = self.time(last_wall, shared.as_ref().map(|shared| shared.wall.clone()));
+        let notes: Vec<_> = opened.iter().filter_map(|(_, _, opened)| opened.store.clock_note()).collect();
+        let mut time = self.time(last_wall, &notes, shared.as_ref().map(|shared| shared.wall.clone()));
+        let ahead = time.ahead_at_start();
+        if let Some(max) = self.clock_max_ahead.filter(|max| ahead > *max) {
+            return Err(OpenError::ClockAhead { ahead_s: ahead.as_secs(), max_s: max.as_secs() });
+        }
         let (calls, panics) = (Arc::new(AtomicU64::new(1)), Panics::default());
         let listener = self.listener.counted_by(panics.clone());
         let mut handles = Vec::with_capacity(opened.len());
@@ -188,9 +193,9 @@ impl Options {
         std::thread::available_parallelism().map_or(1, Into::into).min(shards)
     }
 
-    fn time(&self, last: Timestamp, source: Option<WallClock>) -> Time {
+    fn time(&self, last: Timestamp, notes: &[ClockNote], source: Option<WallClock>) -> Time {
         match self.virtual_clock {
-            None => Time::by(source),
+            None => Time::going_on(source, notes, last),
             Some(VirtualStart::At(start)) => Time::virtual_at(start.max(last)),
             Some(VirtualStart::Now) => Time::virtual_at(Time::real().now().wall.max(last)),
         }

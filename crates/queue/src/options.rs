@@ -46,6 +46,17 @@ pub enum OpenError {
         /// The reason.
         why: String,
     },
+    /// The wall clock is further ahead of what the data says than [`Options::clock_max_ahead`] allows. Nothing was changed.
+    #[error(
+        "the wall clock is {ahead_s} s ahead of the last time in the data, and at most {max_s} s are allowed: set the clock right; if it is right, open \
+         once with a higher limit"
+    )]
+    ClockAhead {
+        /// How far the wall clock is ahead (s).
+        ahead_s: u64,
+        /// How far it may be ahead (s).
+        max_s: u64,
+    },
     /// Tasks that are due soon cannot be read, so it is unknown which tasks are ready.
     #[error(
         "{why}; `tickwheel doctor --deep` says what else is damaged: restore the data directory from a copy, or save what can be read of it \
@@ -84,6 +95,7 @@ pub struct Options {
     pub(crate) checkpoint_after_bytes: Option<u64>,
     pub(crate) slow_commit: Option<Duration>,
     pub(crate) listener: Listener,
+    pub(crate) clock_max_ahead: Option<Duration>,
 }
 
 #[derive(Copy, Clone, Debug)]
@@ -188,6 +200,15 @@ impl Options {
     #[must_use]
     pub fn on_notice(mut self, listen: impl Fn(Notice) + Send + Sync + 'static) -> Self {
         self.listener = Listener::new(listen);
+        self
+    }
+
+    /// Refuses an opening whose wall clock is further ahead of the last time in the data than `max`. Default: no limit. Without the limit, an
+    /// opening that is more than five minutes ahead holds what fell due in between for a minute, and then believes the wall clock. A queue
+    /// with a virtual clock has no such limit.
+    #[must_use]
+    pub fn clock_max_ahead(mut self, max: Duration) -> Self {
+        self.clock_max_ahead = Some(max);
         self
     }
 

@@ -1,14 +1,17 @@
 //! The source of the driver's time: the machine's clocks, or a clock that stands still until it is moved.
 
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use tickwheel::{Clock, SystemClock};
 use tickwheel_engine::{NextWake, Now, Timestamp};
-use tickwheel_store::{WallClock, WallSpan};
+use tickwheel_store::{ClockNote, WallClock, WallSpan};
 
 use crate::notice::ClockChange;
-use crate::wall::{Reading, WallGuard, split};
+use crate::wall::{Reading, WallGuard, Written, split};
 
+/// The file that systemd makes once it has set the clock by the network on this boot.
+const SYNCHRONISED: &str = "/run/systemd/timesync/synchronized";
 /// The longest wait. After each wait both clocks are read again, so a step of the wall clock is noticed in time.
 const WAIT_MAX: Duration = Duration::from_secs(1);
 
@@ -27,20 +30,48 @@ fn since_1970() -> Duration {
 /// The clocks of one shard, real or virtual. The wall clock is that of the machine, or the one that all processes go by that share the data.
 #[derive(Debug)]
 pub(crate) enum Time {
-    Real { clock: SystemClock, guard: Box<WallGuard>, source: Option<WallClock> },
-    Virtual { mono_ns: u64, wall_ns: i128 },
+    Real {
+        clock: SystemClock,
+        guard: Box<WallGuard>,
+        source: Option<WallClock>,
+        /// The boot of this machine; `None`: the system does not tell, or the wall clock is not that of this machine.
+        boot: Option<u128>,
+    },
+    Virtual {
+        mono_ns: u64,
+        wall_ns: i128,
+    },
 }
 
 impl Time {
     pub(crate) fn real() -> Self {
-        Self::by(None)
+        Self::going_on(None, &[], Timestamp::EPOCH)
     }
 
-    /// Returns real time. The wall clock is `source`, if there is one.
-    pub(crate) fn by(source: Option<WallClock>) -> Self {
+    /// Returns real time. The wall clock is `source`, if there is one. `notes` are those of earlier processes, and `last` is the last wall time in
+    /// the data; [`Timestamp::EPOCH`]: there is none.
+    pub(crate) fn going_on(source: Option<WallClock>, notes: &[ClockNote], last: Timestamp) -> Self {
         let clock = SystemClock::new();
-        let guard = Box::new(WallGuard::new(read(&clock, source.as_ref())));
-        Self::Real { clock, guard, source }
+        let boot = if source.is_none() { boot_id() } else { None };
+        let written = written(notes, boot, last);
+        let guard = Box::new(WallGuard::going_on(read(&clock, source.as_ref()), written));
+        Self::Real { clock, guard, source, boot }
+    }
+
+    /// Returns how far the wall clock was ahead of what earlier processes have written down when this time began.
+    pub(crate) fn ahead_at_start(&self) -> Duration {
+        let ahead_ns = match self {
+            Self::Real { guard, .. } => guard.ahead_at_start_ns().max(0),
+            Self::Virtual { .. } => 0,
+        };
+        Duration::from_nanos(u64::try_from(ahead_ns).unwrap_or(u64::MAX))
+    }
+
+    /// Returns the wall clock that is believed, to be written down for a later process.
+    pub(crate) fn note(&self) -> Option<ClockNote> {
+        let Self::Real { guard, boot: Some(boot), .. } = self else { return None };
+        let (boot_ns, wall_ns) = guard.to_write()?;
+        Some(ClockNote { boot: *boot, boot_ns, wall_ns: u64::try_from(wall_ns).ok()? })
     }
 
     pub(crate) fn virtual_at(start: Timestamp) -> Self {
@@ -49,7 +80,7 @@ impl Time {
 
     pub(crate) fn now(&mut self) -> Now {
         let (mono_ns, wall_ns, wall_width_ns) = match self {
-            Self::Real { clock, guard, source } => {
+            Self::Real { clock, guard, source, .. } => {
                 let reading = read(clock, source.as_ref());
                 let believed_ns = guard.observe(reading);
                 (reading.mono_ns, believed_ns, guard.width_ns())
@@ -131,6 +162,23 @@ fn read(clock: &SystemClock, source: Option<&WallClock>) -> Reading {
     let wall = of_source.unwrap_or_else(|| WallSpan::exact(since_1970().as_nanos() as i128));
     let mono_ns = clock.now().as_nanos();
     Reading { mono_ns, boot_ns: boot_ns(mono_ns), wall_ns: wall.from_ns, width_ns: wall.width_ns() }
+}
+
+/// Returns what the notes and the last wall time in the data say. A clock that the system has set by the network is believed at once on another
+/// boot.
+fn written(notes: &[ClockNote], boot: Option<u128>, last: Timestamp) -> Written {
+    let of_this_boot = notes.iter().filter(|note| Some(note.boot) == boot).max_by_key(|note| note.boot_ns);
+    match of_this_boot {
+        Some(note) => Written::SameBoot { boot_ns: note.boot_ns, wall_ns: note.wall_ns.into() },
+        None if last == Timestamp::EPOCH || Path::new(SYNCHRONISED).exists() => Written::Nothing,
+        None => Written::OtherBoot { wall_ns: i128::from(last.as_ms()) * 1_000_000 },
+    }
+}
+
+/// Returns the number that the kernel drew for this boot; `None`: the system does not tell.
+fn boot_id() -> Option<u128> {
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    u128::from_str_radix(&text.trim().replace('-', ""), 16).ok()
 }
 
 #[cfg(target_os = "linux")]

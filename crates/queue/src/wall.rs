@@ -39,6 +39,25 @@ pub struct Reading {
     pub width_ns: u64,
 }
 
+/// The wall clock as an earlier process has written it down (ns since the Unix epoch).
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub enum Written {
+    /// Nothing: the data is new.
+    Nothing,
+    /// The wall time that was believed on the boot that still runs, and the boot-time clock then.
+    SameBoot {
+        /// The boot-time clock (ns).
+        boot_ns: u64,
+        /// The wall time that was believed.
+        wall_ns: i128,
+    },
+    /// The last wall time of an earlier boot, or of another machine. Nothing tells how long ago that was.
+    OtherBoot {
+        /// The wall time that was believed.
+        wall_ns: i128,
+    },
+}
+
 impl Reading {
     fn span(self) -> WallSpan {
         WallSpan { from_ns: self.wall_ns, to_ns: self.wall_ns + i128::from(self.width_ns) }
@@ -86,6 +105,10 @@ pub struct WallGuard {
     lines: Lines,
     /// When a step that is not believed yet was first seen (monotonic ns); `None` if no step is doubted.
     doubted_since_ns: Option<u64>,
+    /// Whether the clock is doubted since a start on another boot. Then the clock is probably right, and it is the time before that is old.
+    holds: bool,
+    /// How far the first reading was ahead of what was written down (ns).
+    ahead_at_start_ns: i128,
     steps: u64,
     /// The changes of the wall clock that were not taken yet.
     changes: VecDeque<ClockChange>,
@@ -102,9 +125,35 @@ impl WallGuard {
             age_ns: 0,
             lines: Lines::new(first.span()),
             doubted_since_ns: None,
+            holds: false,
+            ahead_at_start_ns: 0,
             steps: 0,
             changes: VecDeque::new(),
         }
+    }
+
+    /// Returns a guard that goes on from what an earlier process has written down.
+    #[must_use]
+    pub fn going_on(first: Reading, written: Written) -> Self {
+        let expected = match written {
+            Written::Nothing => return Self::new(first),
+            Written::SameBoot { boot_ns, wall_ns } => {
+                wall_ns.saturating_add(i128::from(first.boot_ns) - i128::from(boot_ns))
+            }
+            Written::OtherBoot { wall_ns } => wall_ns,
+        };
+        let is_same_boot = matches!(written, Written::SameBoot { .. });
+        let by_ns = first.span().ahead_ns(WallSpan::exact(expected));
+        let max_ns = CLOCK_GUARD.as_nanos() as i128;
+        // On the same boot, a step back is told. On another one, a clock that is behind has been wrong before, or is wrong now: nothing tells.
+        if by_ns <= max_ns && (by_ns >= -max_ns || !is_same_boot) {
+            return Self { ahead_at_start_ns: by_ns, ..Self::new(first) };
+        }
+        let mut guard = Self::new(Reading { wall_ns: expected, width_ns: 0, ..first });
+        guard.holds = !is_same_boot;
+        guard.ahead_at_start_ns = by_ns;
+        guard.observe(first);
+        guard
     }
 
     /// Takes a reading of the clocks, and returns the wall time to believe now (ns since the Unix epoch). See also [`width_ns`](Self::width_ns).
@@ -131,11 +180,14 @@ impl WallGuard {
             (true, _) if was_doubted => Some(ClockChange::GoneBack { by_ms: ms(ahead_ns) }),
             (true, _) => has_stepped.then_some(ClockChange::Stepped { by_ms: ms(step_ns) }),
             (false, true) => Some(ClockChange::Believed { by_ms: ms(ahead_ns) }),
+            (false, false) if self.holds && !was_doubted => {
+                Some(ClockChange::Held { ahead_ms: ms(ahead_ns) })
+            }
             (false, false) => has_stepped.then_some(ClockChange::Doubted { ahead_ms: ms(ahead_ns) }),
         };
         change.into_iter().for_each(|change| self.note(change));
         if is_believed {
-            self.doubted_since_ns = None;
+            (self.doubted_since_ns, self.holds) = (None, false);
             (self.believed_ns, self.width_ns) = (reading.wall_ns, reading.width_ns);
             self.lines.go_on(offset, seen_ns, self.age_ns);
         } else {
@@ -165,6 +217,12 @@ impl WallGuard {
         std::mem::take(&mut self.changes).into_iter()
     }
 
+    /// Returns how far the first reading was ahead of what an earlier process has written down (ns); 0 or less if it was not.
+    #[must_use]
+    pub fn ahead_at_start_ns(&self) -> i128 {
+        self.ahead_at_start_ns
+    }
+
     /// Returns how many steps of the wall clock were noticed.
     #[must_use]
     pub fn steps(&self) -> u64 {
@@ -172,10 +230,21 @@ impl WallGuard {
     }
 
     /// Returns by how much the wall clock may be ahead of the wall time that was last believed (ns), if no step is doubted. A delay that counts
-    /// from now has to count from this much later, so that it is over in any case.
+    /// from now has to count from this much later, so that it is over in any case. After a start on another boot that is not believed yet, the
+    /// wall clock is probably right, and delays count from it.
     #[must_use]
     pub fn width_ns(&self) -> u64 {
-        self.width_ns
+        if !self.holds {
+            return self.width_ns;
+        }
+        u64::try_from(self.offset_ns()).unwrap_or(0).saturating_add(self.last.width_ns)
+    }
+
+    /// Returns the last reading of the boot-time clock and the wall time that was believed then (ns), to be written down for
+    /// [`going_on`](Self::going_on). `None`: the guard does not know yet which wall time to believe on this boot.
+    #[must_use]
+    pub fn to_write(&self) -> Option<(u64, i128)> {
+        (!self.holds).then_some((self.last.boot_ns, self.believed_ns))
     }
 
     /// Returns how far the wall clock is ahead of the believed wall clock (ns). The number is 0 unless a step is doubted.

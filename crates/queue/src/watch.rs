@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use tickwheel_engine::{Engine, RoomPace, ShardStore};
-use tickwheel_store::QueueStore;
+use tickwheel_store::{ClockNote, QueueStore};
 
 use crate::notice::{ClockChange, Listener, Notice};
 use crate::shard::Shard;
@@ -17,6 +17,9 @@ const LOOK_FOR_ROOM: Duration = Duration::from_millis(100);
 const LOOK_FOR_ROOM_SLOWLY: Duration = Duration::from_millis(900);
 /// The time between two checks that the directory still belongs to this process: there has to be one in each second.
 const LOOK_AT_LOCK: Duration = Duration::from_millis(900);
+
+/// The time between two notes of the wall clock.
+const NOTE_CLOCK: Duration = Duration::from_secs(60);
 
 /// The notices that were sent already, and the times of the next looks.
 #[derive(Debug)]
@@ -32,6 +35,8 @@ pub(crate) struct Watch {
     begun: Instant,
     looked_for_room: Option<Instant>,
     look_at_lock: Instant,
+    /// When the wall clock was written down last, the number of commits then, and whether the shard was stopping.
+    noted: Option<(Instant, u64, bool)>,
 }
 
 /// Returns the time between two questions to the store for its free bytes; `None` if there are enough free bytes or they do not matter.
@@ -55,6 +60,7 @@ impl Watch {
             begun: now,
             looked_for_room: None,
             look_at_lock: now,
+            noted: None,
         }
     }
 
@@ -84,6 +90,26 @@ impl Watch {
         if now >= self.look_at_lock {
             self.look_at_lock = now + LOOK_AT_LOCK;
             shard.store_mut().check_ownership();
+        }
+    }
+
+    /// Has the store write the wall clock down: at first, after a step, at a stop, and once a minute while there are commits.
+    pub(crate) fn note_clock<S: QueueStore>(
+        &mut self,
+        shard: &mut Shard<S>,
+        note: Option<ClockNote>,
+        (has_changed, is_stopping): (bool, bool),
+        now: Instant,
+    ) {
+        let Some(note) = note.filter(|_| shard.is_serving()) else { return };
+        let commits = shard.commits().count_of_all();
+        let is_due = self.noted.is_none_or(|(at, commits_then, was_stopping)| {
+            let is_over = now.saturating_duration_since(at) >= NOTE_CLOCK && commits > commits_then;
+            has_changed || is_stopping && !was_stopping || is_over
+        });
+        if is_due {
+            self.noted = Some((now, commits, is_stopping));
+            shard.store_mut().note_clock(note);
         }
     }
 

@@ -142,6 +142,8 @@ pub struct Config {
     pub console_dir: Option<PathBuf>,
     /// Write a log line for each call, under the target [`events::ACCESS`](crate::events::ACCESS). Default: off.
     pub access_log: bool,
+    /// How far the wall clock may be ahead of the last time in the data at a start. Default: no limit.
+    pub clock_max_ahead: Option<Duration>,
     /// The duration from which on a commit is logged as slow. Default: 1 s.
     pub slow_commit: Duration,
     /// The receiver of spans of requests and deliveries. Default: none, so no spans are made.
@@ -176,6 +178,7 @@ impl Config {
             console: ConsoleMode::On,
             console_dir: None,
             access_log: false,
+            clock_max_ahead: None,
             slow_commit: SLOW_COMMIT_DEFAULT,
             spans: None,
         }

@@ -142,6 +142,7 @@ impl Server {
         let notices = Notices::new();
         let options =
             notices.of(Queue::options().ack_level(config.ack_level).slow_commit(config.slow_commit));
+        let options = config.clock_max_ahead.into_iter().fold(options, Options::clock_max_ahead);
         let options = match (config.virtual_clock, config.virtual_clock_at) {
             (false, _) => options,
             (true, None) => options.virtual_clock(),

@@ -8,6 +8,8 @@ use crate::checksum::crc;
 
 /// The file with the properties of the data directory: the clock, the secret and the format.
 pub(crate) const META: &str = "meta";
+/// The file with the wall clock that was believed last, beside `meta`.
+pub(crate) const CLOCK: &str = "clock";
 /// The file that makes a directory the root of several shards, each of which has a directory of its own below the root.
 pub(crate) const SHARDS: &str = "shards";
 /// Returns the name of the folder of a shard below a root.

@@ -12,6 +12,7 @@ mod bounds;
 mod catalog;
 mod checkpoint;
 mod checksum;
+mod clock_note;
 mod codec;
 mod descriptors;
 mod disk;
@@ -52,6 +53,7 @@ pub use access::open_no_link;
 pub use access::{warning_of_others, writable_by_others};
 #[doc(hidden)]
 pub use bounds::Bounds;
+pub use clock_note::ClockNote;
 pub use descriptors::DESCRIPTORS_KEPT_MAX;
 pub use disk::{Disk, DiskError, DiskOp};
 pub use disk_store::{DiskStore, PinnedFile, PinnedFiles};

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use tickwheel_engine::{ShardStore, Timestamp};
 
+use crate::clock_note::ClockNote;
 use crate::disk::Disk;
 use crate::disk_store::{DiskStore, PinnedFiles};
 use crate::inbox::{InboxRow, RowEnd};
@@ -115,6 +116,15 @@ pub trait QueueStore: ShardStore {
     /// them with the ownership.
     fn row_ended(&mut self, _row: u64, _end: RowEnd) {}
 
+    /// Returns the note of the wall clock that the opening found; `None` if there is none, or the store keeps no such note.
+    fn clock_note(&self) -> Option<ClockNote> {
+        None
+    }
+
+    /// Begins to write a note of the wall clock, for later openings. The queue calls this method at most once a minute, and after a step of the
+    /// clock.
+    fn note_clock(&mut self, _note: ClockNote) {}
+
     /// Returns the store's files, to be pinned for a backup; `None` if the store has no files.
     fn backup(&mut self) -> Option<&mut dyn BackupPin> {
         None
@@ -139,6 +149,14 @@ impl<D: Disk, I: Io<D>> QueueStore for DiskStore<D, I> {
 
     fn checkpoint_late(&self) -> Option<u64> {
         Self::checkpoint_late(self)
+    }
+
+    fn clock_note(&self) -> Option<ClockNote> {
+        Self::clock_note(self)
+    }
+
+    fn note_clock(&mut self, note: ClockNote) {
+        Self::note_clock(self, note);
     }
 
     fn backup(&mut self) -> Option<&mut dyn BackupPin> {

@@ -102,6 +102,11 @@ pub(crate) struct Serve {
     /// With a fixed start a test has the same dates in each run. An instant before this time is in the past for the server
     #[arg(long, help_heading = OF_TASKS, value_name = "INSTANT", env = "TICKWHEEL_VIRTUAL_CLOCK_AT", value_parser = values::instant)]
     virtual_clock_at: Option<i64>,
+    /// Refuse to start if the wall clock is further than this ahead of the last time in the data, from 1s to 36500d
+    ///
+    /// Without it, a start that is more than five minutes ahead holds what fell due in between for a minute, and then believes the clock
+    #[arg(long, help_heading = OF_TASKS, value_name = "DURATION", env = "TICKWHEEL_CLOCK_MAX_AHEAD", value_parser = values::clock_max_ahead)]
+    clock_max_ahead: Option<u64>,
     /// The delays for `level` in requests; the first is level 1
     #[arg(long, help_heading = OF_TASKS, value_name = "DELAYS", env = "TICKWHEEL_LEVELS", value_parser = values::levels, default_value_t = Levels::default())]
     levels: Levels,
@@ -344,6 +349,7 @@ impl Serve {
             console: self.console.into(),
             console_dir: self.console_dir.clone(),
             access_log: self.access_log,
+            clock_max_ahead: self.clock_max_ahead.map(Duration::from_millis),
             slow_commit: Duration::from_millis(self.slow_commit),
             tokens,
             token_file: self.token_file.clone(),

@@ -186,6 +186,11 @@ fn write_clock(change: ClockChange) {
             ahead_ms,
             "the wall clock jumped far ahead; the server goes on with the old time until the jump has stood for a minute"
         ),
+        ClockChange::Held { ahead_ms } => tracing::warn!(
+            event = events::CLOCK_HELD,
+            ahead_ms,
+            "the clock is far ahead of the last time in the data, which another boot of the machine wrote, or another machine: tasks that fell due in between are held until the clock has stood for a minute"
+        ),
         ClockChange::Believed { by_ms } => tracing::warn!(
             event = events::CLOCK_BELIEVED,
             by_ms,

@@ -8,6 +8,7 @@ use super::reader::Reader;
 use super::setup::Setup;
 use super::store::{DiskStore, Outside};
 use crate::checksum::Seeds;
+use crate::clock_note::ClockNote;
 use crate::disk::{Disk, DiskError};
 use crate::error::OpenError;
 use crate::fs_disk::FsDisk;
@@ -52,6 +53,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
             if meta.is_current() { meta } else { meta::write(&mut disk, Meta { has_log: true, ..meta })? };
         let Recovered { mut catalog, last, checkpoint, checkpoint_number, report, .. } = recovered;
         catalog.segments.skip_generations(recovered.segment_generation);
+        let clock = ClockNote::take(&mut disk);
         let free_bytes = disk.free_bytes();
         io.start(disk);
         Ok(Self {
@@ -62,6 +64,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
             reader: Reader::new(),
             maintenance: Maintenance::new(checkpoint, checkpoint_number),
             outside: Outside::new(io, free_bytes),
+            clock,
         })
     }
 }

@@ -14,6 +14,7 @@ use super::maintenance::{Maintenance, Shop, disk_reserve};
 use super::reader::{Answer, Outcome, Reader, View};
 use super::setup::Setup;
 use crate::catalog::Catalog;
+use crate::clock_note::ClockNote;
 use crate::disk::Disk;
 use crate::io::{Call, Completion, Io, JobId, Lane};
 use crate::report::RecoveryReport;
@@ -58,6 +59,8 @@ pub struct DiskStore<D, I> {
     pub(super) reader: Reader,
     pub(super) maintenance: Maintenance,
     pub(super) outside: Outside<D, I>,
+    /// The note of the wall clock that the opening found.
+    pub(super) clock: Option<ClockNote>,
 }
 
 /// The connection of a store to its owner and to its disk.
@@ -180,6 +183,19 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
     pub fn look_at_lock(&mut self) {
         if self.outside.lock_check.is_none() && self.outside.failed.is_none() {
             self.outside.lock_check = Some(self.outside.jobs.add(Lane::Background, vec![Call::CheckLock]));
+            self.hand_over();
+        }
+    }
+
+    /// Returns the note of the wall clock that the opening found.
+    pub(crate) fn clock_note(&self) -> Option<ClockNote> {
+        self.clock
+    }
+
+    /// Begins to write a note of the wall clock. If it cannot be written, a later opening has an earlier note, or none.
+    pub(crate) fn note_clock(&mut self, note: ClockNote) {
+        if self.outside.failed.is_none() {
+            self.outside.jobs.add(Lane::Background, vec![note.call()]);
             self.hand_over();
         }
     }

@@ -16,7 +16,7 @@ use crate::error::OpenError;
 use crate::fs_disk::FsDisk;
 use crate::history::HistoryLimits;
 use crate::index::Naming;
-use crate::layout::{Listing, META, SHARD, UNFINISHED_MARK, kind_of, newest_file, unfinished};
+use crate::layout::{CLOCK, Listing, META, SHARD, UNFINISHED_MARK, kind_of, newest_file, unfinished};
 use crate::meta::{self, Meta};
 use crate::recovery::{Recovered, recover};
 
@@ -62,7 +62,7 @@ fn begin<D: Disk>(disk: &mut D, depth: Depth, found: &mut Examination) -> Result
     let names = disk.list("")?;
     let has = |wanted: &str| names.iter().any(|name| name == wanted);
     found.is_ours = has(META) || has(SHARD);
-    let own = [META, SHARD, FsDisk::LOCK_FILE, UNFINISHED_MARK, &*unfinished(META), BACKUP_MANIFEST];
+    let own = [META, CLOCK, SHARD, FsDisk::LOCK_FILE, UNFINISHED_MARK, &*unfinished(META), BACKUP_MANIFEST];
     found.not_ours = names.iter().filter(|name| !own.contains(&name.as_str())).cloned().collect();
     if has(UNFINISHED_MARK) {
         // Only the process that makes the directory may use it with this mark. So nothing else in the directory has to be examined.

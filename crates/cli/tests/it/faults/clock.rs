@@ -7,13 +7,15 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
+use tickwheel_api::{Due, PutBody, PutQuery};
+use tickwheel_client::blocking::Client;
 use tickwheel_testing::is_long;
 
 use crate::faults::caller::Caller;
 use crate::faults::history::{Answer, Key, wall_ms};
 use crate::faults::needs::{Need, has};
 use crate::faults::report::{ready, wait_for};
-use crate::faults::server::Server;
+use crate::faults::server::{Server, Starting};
 use crate::faults::stage::{HOUR_MS, Stage, key};
 
 const MINUTE_MS: i64 = 60_000;
@@ -137,6 +139,8 @@ fn a_jump_back_makes_nothing_early_and_nothing_unready() {
     server.kill();
     jumper.show(0);
     jumper.stage.history.set_wall_offset_ms(0);
+    // A start on this boot would doubt the clock for a minute, because it is an hour ahead of the time that was believed last.
+    fs::remove_file(jumper.stage.home.data.join("clock")).expect("removed");
     jumper.stage.restart_and_judge("a jump back");
 }
 
@@ -198,13 +202,50 @@ fn a_jump_ahead_of_more_than_five_minutes_has_to_stand() {
         assert!(lines("clock_gone_back").contains("by_ms="));
     }
     server.kill();
-    // After a restart the server has no earlier reading to compare with, so only the due time counts.
-    jumper.stage.ledger.crash();
-    jumper.show(10 * MINUTE_MS);
-    jumper.stage.history.set_wall_offset_ms(10 * MINUTE_MS);
+    jumper.show(0);
+    jumper.stage.history.set_wall_offset_ms(0);
+    jumper.stage.restart_and_judge("a jump ahead");
+}
+
+/// The story: the clock was two hours ahead, which the running server doubted. It was started again, believed the clock without a word, and fired
+/// everything an hour early.
+#[test]
+fn a_start_believes_no_clock_that_was_set_far_ahead() {
+    let Some(jumper) = Jumper::new() else { return };
+    let home = &jumper.stage.home;
+    let note = home.data.join("clock");
     let server = jumper.start();
-    jumper.stage.judge(&server, "a jump ahead");
-    assert!(!jumper.stage.ledger.is_live("0:in-5-min") || is_long(), "it was due, and came");
+    let caller = Caller::new(&server.url, &jumper.stage.history);
+    caller.put(&key("in-1-h"), wall_ms() + HOUR_MS, 1).expect("a healthy server");
+    wait_for("a note of the clock", || fs::metadata(&note).is_ok_and(|note| note.len() > 0).then_some(()));
+    server.kill();
+    jumper.show(2 * HOUR_MS);
+    let server = jumper.start();
+    let line = |event| wait_for(event, || home.lines(event).pop());
+    assert!(line("clock_doubted").contains("ahead_ms=7"));
+    assert!(offset_ms(&server) > HOUR_MS);
+    assert_eq!(come(&Caller::new(&server.url, &jumper.stage.history), 1_000), Vec::<Key>::new());
+    server.kill();
+
+    // Without the note, nothing tells this from a machine that was off.
+    fs::remove_file(&note).expect("removed");
+    let server = jumper.start();
+    assert!(line("clock_held").contains("ahead_ms=7"));
+    assert_eq!(come(&Caller::new(&server.url, &jumper.stage.history), 1_000), Vec::<Key>::new());
+    let client = Client::new(&server.url).expect("the server's own URL");
+    let body = PutBody { due: Due::After(60_000), ..PutBody::default() };
+    let called_ms = wall_ms();
+    let put = client.put("delays", "in-1-min", &body, PutQuery::default(), None).expect("it serves");
+    assert!(put.task.due_at_ms >= called_ms + 2 * HOUR_MS + 60_000, "a delay counts from the clock: {put:?}");
+    server.kill();
+    fs::remove_file(&note).expect("removed");
+    let refused = Starting::of(jumper.command().args(["--clock-max-ahead", "1h"])).ready();
+    assert!(refused.is_err());
+    assert!(home.last_words().contains("the wall clock is 72"), "{}", home.last_words());
+
+    jumper.show(0);
+    let server = jumper.start();
+    assert_eq!((offset_ms(&server), steps(&server)), (0, 0), "{}", home.last_words());
 }
 
 /// The server is frozen in the middle of a load, and then continued.

@@ -66,12 +66,6 @@ impl Ledger {
             .collect()
     }
 
-    /// Whether the key is live in every world.
-    pub(crate) fn is_live(&self, key: &str) -> bool {
-        let worlds = self.worlds.get(key);
-        worlds.is_some_and(|worlds| worlds.iter().all(|world| matches!(world, World::Live(_))))
-    }
-
     /// Ended keys are not kept: if one comes back, that is as wrong as a key that never existed.
     fn put(&mut self, key: Key, worlds: BTreeSet<World>) {
         if worlds.iter().any(|world| matches!(world, World::Live(_))) {
