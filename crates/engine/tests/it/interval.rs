@@ -114,6 +114,23 @@ fn a_lease_that_is_written_down_at_a_stop_ends_when_the_worker_was_told() {
     assert_eq!(world.lease(1, 1_000).len(), 1);
 }
 
+/// The clock was set back while the lease lasted, so what is written down counts from now. The rest of the lease counts from the lower end, as
+/// its begin does: it would last longer by the width otherwise.
+#[test]
+fn a_lease_that_is_written_down_after_a_step_back_lasts_as_long_as_without_the_stop() {
+    let mut world = wide();
+    world.step_wall_ms(60_000);
+    world.put(Put::new(&queue("q"), key("a"))).expect("taken");
+    assert_eq!(world.lease(1, 10_000)[0].lease_until, ms(70_800));
+    world.pass_ms(1_000);
+    world.step_wall_ms(-30_000);
+    let mut world = world.stop();
+    world.pass_ms(9_799);
+    assert!(world.lease(1, 1_000).is_empty());
+    world.pass_ms(1);
+    assert_eq!(world.lease(1, 1_000).len(), 1, "10.8 s have passed since the lease");
+}
+
 #[test]
 fn schedules_count_an_interval_or_a_delay_from_the_upper_end() {
     let mut world = wide();
