@@ -124,7 +124,9 @@ pub use job::{JobAction, JobBody, JobState, JobsBody};
 pub use lease::{LEASE_MS_MAX, LEASE_MS_MIN, LEASE_TASKS_MAX, LeaseBody, WAIT_MS_MAX};
 pub use leases::{HeldLease, LeasesPage, LeasesQuery, WORKER_BYTES_MAX};
 pub use levels::Levels;
-pub use payload::{CONTENT_TYPE_BYTES_MAX, CONTENT_TYPE_JSON, CONTENT_TYPE_OCTETS, PayloadBody};
+pub use payload::{
+    CONTENT_TYPE_BYTES_MAX, CONTENT_TYPE_JSON, CONTENT_TYPE_OCTETS, PayloadBody, check_payload,
+};
 pub use problem::{PROBLEM_CONTENT_TYPE, Problem, WITH_ALL_BROKERS};
 pub use problem_kind::{ProblemKind, ProblemPage};
 pub use put::{PatchBody, PutBody};

@@ -3,7 +3,7 @@
 use crate::JSON_DEPTH_MAX;
 use crate::bad_request::{BadRequest, shown};
 use crate::body::{Slots, Source};
-use crate::json::too_deep_at;
+use crate::json::{malformed, too_deep_at};
 use crate::openapi::schema::{Member, any, may, text};
 use crate::part::Part;
 use crate::portable;
@@ -83,6 +83,26 @@ impl PayloadBody {
         let fault = portable::fault(&self.bytes).filter(|_| self.as_json().is_some());
         fault.map_or(Ok(()), |fault| Err(fault.refusal("payload")))
     }
+}
+
+/// Refuses a payload of the content type `application/json` that is not JSON, or that some readers cannot read. Any other content type may have any
+/// bytes.
+///
+/// Unlike [`PayloadBody::check_portable`], it also refuses bytes that are not JSON at all: it is the check for a payload that comes by another way
+/// than a request.
+///
+/// # Errors
+///
+/// The error names the first fault, by path and byte.
+pub fn check_payload(content_type: &str, bytes: &[u8]) -> Result<(), BadRequest> {
+    if content_type != CONTENT_TYPE_JSON {
+        return Ok(());
+    }
+    serde_json::from_slice::<&RawValue>(bytes).map_err(|error| {
+        let BadRequest { what, hint, .. } = malformed(&error);
+        BadRequest::member("payload", what, hint)
+    })?;
+    portable::fault(bytes).map_or(Ok(()), |fault| Err(fault.refusal("payload")))
 }
 
 /// The members that carry a payload, in requests.

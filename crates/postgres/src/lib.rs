@@ -30,6 +30,7 @@ pub use batch::OutOfRange;
 pub use beats::Beats;
 pub use clock::{ClockAnswer, DatabaseClock};
 pub use inbox::Inbox;
+pub use inbox_row::PayloadCheck;
 pub use lane::{Job, Lane, Outcome, Rest};
 pub use mailbox::Mailbox;
 pub use node::{BootClock, Event, News, Node, ReadJob};

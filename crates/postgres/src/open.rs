@@ -7,6 +7,7 @@ use tickwheel_engine::ShardId;
 use tickwheel_store::{Durability, HistoryLimits, OpenStore, OpenedStore, SharedData, Wake, WallClock};
 
 use crate::database::NodeEntry;
+use crate::inbox_row::PayloadCheck;
 use crate::node::Node;
 use crate::run::Threads;
 use crate::sql::{Cluster, ClusterClock, Plan, Postgres, SetupError, hex, random};
@@ -33,6 +34,8 @@ pub struct PostgresOptions {
     pub version: String,
     /// How many ended tasks each shard remembers.
     pub history: HistoryLimits,
+    /// The check of each payload that comes by the inbox. [`new`](Self::new) takes all: JSON is nothing to this crate.
+    pub payload_check: PayloadCheck,
 }
 
 impl PostgresOptions {
@@ -47,6 +50,7 @@ impl PostgresOptions {
             address: String::new(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             history: HistoryLimits::default(),
+            payload_check: |_, _| Ok(()),
         }
     }
 
@@ -56,7 +60,7 @@ impl PostgresOptions {
     /// # Errors
     /// [`SetupError`].
     pub fn connect(self) -> Result<Vec<OpenShard>, SetupError> {
-        let Self { url, plan, name, address, version, history } = self;
+        let Self { url, plan, name, address, version, history, payload_check } = self;
         let postgres = Postgres::at(&url)?;
         let cluster = postgres.prepare(&plan)?;
         let node = Arc::new(Node::new(cluster.lease_ms, LANES, READERS, Box::new(boot_ns)));
@@ -72,6 +76,7 @@ impl PostgresOptions {
             shard,
             process: Arc::clone(&process),
             history,
+            payload_check,
             acquired_page: None,
             fold_batches: None,
         };
@@ -93,6 +98,7 @@ pub struct OpenShard {
     shard: ShardId,
     process: Arc<Process>,
     history: HistoryLimits,
+    payload_check: PayloadCheck,
     acquired_page: Option<usize>,
     fold_batches: Option<u64>,
 }
@@ -120,7 +126,7 @@ impl OpenStore for OpenShard {
     type Error = Infallible;
 
     fn open(self, wake: Wake) -> Result<OpenedStore<PostgresStore>, Infallible> {
-        let Self { shard, process, history, acquired_page, fold_batches } = self;
+        let Self { shard, process, history, payload_check, acquired_page, fold_batches } = self;
         let Process { node, cluster, .. } = &*process;
         let news = node.register(shard.number(), wake);
         let of_clock = Arc::clone(node);
@@ -128,7 +134,8 @@ impl OpenStore for OpenShard {
             let clock = of_clock.clock();
             clock.span(of_clock.now_ns())
         });
-        let store = PostgresStore::new(shard, Arc::clone(node), news).with_history(history);
+        let store = PostgresStore::new(shard, Arc::clone(node), news);
+        let store = store.with_history(history).with_payload_check(payload_check);
         let store = acquired_page.into_iter().fold(store, PostgresStore::with_acquired_page);
         let store = fold_batches.into_iter().fold(store, PostgresStore::with_fold_batches);
         Ok(OpenedStore {

@@ -12,7 +12,7 @@ use tickwheel_store::{HistoryLimits, InboxRow, QueueStore, RowEnd};
 
 use crate::batch::encode;
 use crate::database::{Claim, Holder, InboxPage, Read, Refusal, Rows, Seen, Snapshot, Take, Taken, TaskRow};
-use crate::inbox_row;
+use crate::inbox_row::{self, PayloadCheck};
 use crate::known_keys::{KeyPage, KnownKeys};
 use crate::lane::{Job, Outcome};
 use crate::node::{Event, News, Node, ReadJob};
@@ -38,6 +38,7 @@ pub struct PostgresStore {
     node: Arc<Node>,
     news: Arc<News>,
     history: HistoryLimits,
+    payload_check: PayloadCheck,
     page: usize,
     fold_batches: u64,
     phase: Phase,
@@ -96,6 +97,7 @@ impl PostgresStore {
             node,
             news,
             history: HistoryLimits::default(),
+            payload_check: |_, _| Ok(()),
             page: ACQUIRED_PAGE,
             fold_batches: FOLD_BATCHES,
             phase: Phase::Unowned,
@@ -114,6 +116,13 @@ impl PostgresStore {
     #[must_use]
     pub fn with_history(mut self, history: HistoryLimits) -> Self {
         self.history = history;
+        self
+    }
+
+    /// Sets the check of each payload that comes by the inbox. Without this call, all are taken.
+    #[must_use]
+    pub fn with_payload_check(mut self, check: PayloadCheck) -> Self {
+        self.payload_check = check;
         self
     }
 
@@ -410,8 +419,9 @@ impl PostgresStore {
     }
 
     fn rows_came(&mut self, page: InboxPage) {
+        let check = self.payload_check;
         let Some(owned) = self.owned().filter(|owned| owned.claim == page.claim) else { return };
-        owned.inbox.come(page.entries.into_iter().map(inbox_row::read), page.more);
+        owned.inbox.come(page.entries.into_iter().map(|entry| inbox_row::read(entry, check)), page.more);
         self.ask_for_rows();
     }
 

@@ -157,7 +157,12 @@ impl Server {
             lifecycle::say_opening(directory);
         }
         let clock = if config.virtual_clock { ClusterClock::Virtual } else { ClusterClock::Real };
-        let place = Place { shards: config.shards, clock, address: config.listen.to_string() };
+        let place = Place {
+            shards: config.shards,
+            clock,
+            address: config.listen.to_string(),
+            lax_json: config.lax_json,
+        };
         let queue = open(config.store, options, place).await?;
         lifecycle::say_started(&queue, directory.as_deref()).await;
         let data = directory.clone().unwrap_or_default();
@@ -373,6 +378,13 @@ struct Place {
     shards: Option<u32>,
     clock: ClusterClock,
     address: String,
+    /// Whether JSON that some readers cannot read is taken.
+    lax_json: bool,
+}
+
+/// Checks the payload of a row of the inbox as a request is checked.
+fn row_payload(content_type: &str, payload: &[u8]) -> Result<(), String> {
+    tickwheel_api::check_payload(content_type, payload).map_err(|refusal| refusal.to_string())
 }
 
 /// Opens the queue on a thread that may block, because recovery reads files or a database.
@@ -383,10 +395,11 @@ async fn open(store: Store, options: Options, place: Place) -> Result<Queue, Sta
             options.open_memory().map_err(|source| StartError::Open { place: "memory".into(), source })
         }
         Store::Postgres(PostgresPlan { url, node, migrate }) => {
-            let Place { shards, clock, address } = place;
+            let Place { shards, clock, address, lax_json } = place;
             let usual = PostgresOptions::new(url);
             let plan = DataPlan { shards, clock, migrates: migrate, ..usual.plan };
-            let shards = PostgresOptions { plan, name: node, address, ..usual }.connect()?;
+            let payload_check = if lax_json { usual.payload_check } else { row_payload };
+            let shards = PostgresOptions { plan, name: node, address, payload_check, ..usual }.connect()?;
             options
                 .open_shards(shards)
                 .map_err(|source| StartError::Open { place: "the database".into(), source })

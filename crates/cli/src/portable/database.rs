@@ -66,7 +66,11 @@ fn take(url: &str, found: Found, clock: Clock) -> Result<Queue> {
     let by = |clock: Clock| {
         let usual = PostgresOptions::new(url);
         let plan = tickwheel_postgres::Plan { clock: kind_of(clock), migrates: false, ..usual.plan };
-        let shards = PostgresOptions { plan, name: NAME.to_owned(), ..usual }.connect();
+        // This process takes rows of the inbox while it has the shards.
+        let payload_check = |content_type: &str, payload: &[u8]| {
+            tickwheel_api::check_payload(content_type, payload).map_err(|refusal| refusal.to_string())
+        };
+        let shards = PostgresOptions { plan, name: NAME.to_owned(), payload_check, ..usual }.connect();
         shards.map(|shards| (shards, clock))
     };
     let other = if clock == Clock::Real { Clock::Virtual } else { Clock::Real };

@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 use tickwheel_api::{PayloadBody, PutBody};
-use tickwheel_server::Config;
+use tickwheel_server::{Config, PostgresPlan, Store};
 
-use crate::served::{Served, virtual_memory};
+use crate::postgres;
+use crate::served::{Served, on_any_port, until, virtual_memory};
 
 /// A payload, the member, and the words of its refusal.
 const ODD: [(&str, &str, &str); 5] = [
@@ -90,4 +91,37 @@ fn a_lax_server_takes_and_delivers_such_payloads_unchanged() {
     for (payload, ..) in ODD {
         assert!(leased.text().contains(&format!(r#""payload":{payload},"#)), "{payload}: {}", leased.text());
     }
+}
+
+/// The story: rows were written into the inbox past the functions of the database, with JSON that workers cannot read. They end among the
+/// refused rows with the reason, and the good row beside them becomes a task.
+#[test]
+fn a_row_of_the_inbox_with_such_a_payload_is_refused_with_the_reason() {
+    let Some(database) = postgres::shared().map(postgres::Server::database) else { return };
+    let store =
+        Store::Postgres(PostgresPlan { url: database.url(), node: "first".to_owned(), migrate: true });
+    let served = Served::start(Config { shards: Some(3), ..on_any_port(store) }).expect("started");
+    until("it has the shards", || served.call("GET", "/readyz", "").status == 200);
+    let by_hand = |key: &str, payload: &str| {
+        let row = format!(
+            "INSERT INTO tickwheel.inbox (shard, op, queue, key, due_at, payload, content_type, put_at) VALUES
+             (tickwheel.shard_of('q'), 1, 'q', '{key}', 0, convert_to($payload${payload}$payload$, 'UTF8'), 'application/json', 0)"
+        );
+        database.psql(&row);
+    };
+    for (index, (payload, ..)) in ODD.iter().enumerate() {
+        by_hand(&format!("odd-{index}"), payload);
+    }
+    by_hand("no-json", "{");
+    by_hand("good", r#"{"a":1}"#);
+    until("the rows are over", || database.psql("SELECT count(*) FROM tickwheel.inbox") == "0");
+    let reason =
+        |key: &str| database.psql(&format!("SELECT reason FROM tickwheel.inbox_refused WHERE key = '{key}'"));
+    for (index, (_, member, words)) in ODD.iter().enumerate() {
+        let reason = reason(&format!("odd-{index}"));
+        assert!(reason.contains(member) && reason.contains(words), "{member}: {words}: {reason}");
+    }
+    assert!(reason("no-json").contains("`payload`"), "{}", reason("no-json"));
+    assert_eq!(served.lease("q", 9).len(), 1, "the good row is a task");
+    served.stop();
 }
