@@ -380,6 +380,64 @@ fn a_call_before_the_first_node_says_what_to_do() {
     );
 }
 
+/// The story: a program puts JSON that its database takes and that the workers cannot read. One such task made every lease of its queue
+/// unreadable. The transaction is refused, with the place in the payload, and JSON that all readers can read passes.
+#[test]
+fn json_that_some_readers_cannot_read_fails_the_transaction() {
+    let Some(database) = database() else { return };
+    let role = shop(&database);
+    let half = "half of a surrogate pair";
+    let cases = [
+        ("'1e400'::jsonb", "payload is 1000", "beyond what a 64-bit float holds"),
+        (r#"'{"a":[1,{"b c":-1e400}]}'::jsonb"#, r#"payload.a[1]["b c"] is -1000"#, "beyond"),
+        ("('[' || repeat('7', 5000) || ']')::jsonb", "payload[0] is a number of 5000 digits", "at most 1000"),
+        ("'[1e400]', 'application/json'", "payload[0] is 1e400", "beyond"),
+        ("'1e99999999', 'application/json'", "payload is 1e99999999", "beyond"),
+        ("repeat('9', 309), 'application/json'", "payload is 999", "beyond"),
+        (
+            "'0.' || repeat('1', 1000), 'application/json'",
+            "payload is a number of 1001 digits",
+            "at most 1000",
+        ),
+        (r#"'{"a":["x\ud800"]}', 'application/json'"#, "payload.a[0]", half),
+        (r#"'{"a":{"\udc00":1}}', 'application/json'"#, "payload.a", half),
+        (r#"'{"a":{"b":1,"b":2}}', 'application/json'"#, "payload.a.b", "is a member given twice"),
+        (r#"'{"a:":1,"\u0061\u003a":2}', 'application/json'"#, r#"payload["a:"]"#, "is a member given twice"),
+        (
+            r#"convert_to('{"b":1,"b":2}', 'UTF8'), 'application/json'"#,
+            "payload.b",
+            "is a member given twice",
+        ),
+    ];
+    let detail = "The argument payload of tickwheel.put was refused. The call has written nothing.";
+    for (arguments, place, words) in cases {
+        let put = format!("SELECT tickwheel.put('q', 'k', now(), {arguments})");
+        fails(database.try_psql_as(&role, &put), "22P02", &[place, words, detail, "HINT:"]);
+    }
+    let put = "SELECT tickwheel.put('q', 'k', now(), '{', 'application/json')";
+    fails(database.try_psql_as(&role, put), "22P02", &["json"]);
+    let put = r"SELECT tickwheel.put('q', 'k', now(), '\xff'::bytea, 'application/json')";
+    fails(database.try_psql_as(&role, put), "22021", &["UTF8"]);
+    assert_eq!(database.psql("SELECT count(*) FROM tickwheel.inbox"), "0");
+    for good in [
+        "'1e308'",
+        "'-1.7976931348623157e308'",
+        "'1e-400'",
+        "'1e-99999999'",
+        "'0e99999999'",
+        "'[1e+0100]'",
+        "'0.' || repeat('1', 999)",
+        "repeat('1', 308)",
+        r#"'"\ud83d\ude00 \u00e9 \\ud800 \" \n \u0000"'"#,
+        r#"'{"a":{"a":[{"a":1},{"a":2}]},"b":{"a":3},"":0,"\\":1,"\"":2}'"#,
+        r#"'{"\ud83d\ude00":1,"\ud83d\ude01":2,"a":"b:c","b":"\u003a"}'"#,
+    ] {
+        database
+            .psql_as(&role, &format!("SELECT tickwheel.put('q', 'k', now(), {good}, 'application/json')"));
+    }
+    database.psql_as(&role, "SELECT tickwheel.put('q', 'k', now(), '1e400', 'text/plain')");
+}
+
 #[test]
 fn a_program_with_the_right_to_put_can_do_nothing_else() {
     let Some(database) = database() else { return };
