@@ -1,6 +1,7 @@
 //! The state of a queue as other threads see it.
 
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use tickwheel_engine::ShardId;
 use tickwheel_store::{Durability, QueueStore};
@@ -8,6 +9,7 @@ use tickwheel_store::{Durability, QueueStore};
 use crate::commits::CommitSeconds;
 use crate::panics::Panics;
 use crate::shard::Shard;
+use crate::time::ClockStatus;
 
 /// The state of a queue.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -36,6 +38,9 @@ pub struct Health {
     pub clock_steps: u64,
     /// How far the wall clock is ahead of the believed wall clock (ms). The number is 0 unless a step is doubted.
     pub clock_offset_ms: i64,
+    /// By how much the wall clock may be ahead of the time at which tasks become due. It is 0 for a wall clock that is known exactly. If the
+    /// store has the clock of its database, it is the round trip of the quickest answers: a task may be late by as much.
+    pub clock_width: Duration,
     /// A text about what the recovery at the opening left out: a torn tail of the log, or a damaged checkpoint. `None`: everything was in
     /// order.
     pub recovery: Option<Arc<str>>,
@@ -69,6 +74,7 @@ impl Health {
             } else {
                 sum.clock_offset_ms
             },
+            clock_width: sum.clock_width.max(shard.clock_width),
             recovery: joined(sum.recovery, shard.recovery),
             rows_refused: sum.rows_refused + shard.rows_refused,
             ..sum
@@ -116,6 +122,7 @@ impl Shared {
             virtual_clock,
             clock_steps: 0,
             clock_offset_ms: 0,
+            clock_width: Duration::ZERO,
             recovery,
             rows_refused: 0,
             panicked: 0,
@@ -123,15 +130,16 @@ impl Shared {
         Self { state: Mutex::new(State { id, health, commits: CommitSeconds::default() }), panics }
     }
 
-    pub(crate) fn update<S: QueueStore>(&self, shard: &Shard<S>, (clock_steps, clock_offset_ms): (u64, i64)) {
+    pub(crate) fn update<S: QueueStore>(&self, shard: &Shard<S>, clock: ClockStatus) {
         let mut state = self.lock();
         state.health.ready = shard.is_loaded() && !shard.is_in_doubt();
         state.health.acquired = shard.acquired();
         state.health.waits_for = shard.waits_for();
         state.health.short_of_room = shard.engine().and_then(|engine| engine.shortage());
         state.health.lacks_descriptor = shard.engine().is_some_and(|engine| engine.lacks_descriptor());
-        state.health.clock_steps = clock_steps;
-        state.health.clock_offset_ms = clock_offset_ms;
+        state.health.clock_steps = clock.steps;
+        state.health.clock_offset_ms = clock.offset_ms;
+        state.health.clock_width = clock.width;
         if let Some(engine) = shard.engine() {
             state.health.read_only = engine.failure();
         }

@@ -27,6 +27,17 @@ fn since_1970() -> Duration {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
 }
 
+/// The state of the wall clock, for the health of a shard.
+#[derive(Copy, Clone, Default, Debug)]
+pub(crate) struct ClockStatus {
+    /// The number of steps that were noticed.
+    pub steps: u64,
+    /// How far the wall clock is ahead of the believed wall clock (ms).
+    pub offset_ms: i64,
+    /// By how much the wall clock may be ahead of the believed wall clock, if no step is doubted.
+    pub width: Duration,
+}
+
 /// The clocks of one shard, real or virtual. The wall clock is that of the machine, or the one that all processes go by that share the data.
 #[derive(Debug)]
 pub(crate) enum Time {
@@ -132,14 +143,15 @@ impl Time {
         }
     }
 
-    /// Returns the number of steps of the wall clock that were noticed, and how far the wall clock is ahead of the believed wall clock
-    /// (ms).
-    pub(crate) fn clock_status(&self) -> (u64, i64) {
+    /// Returns the state of the wall clock. A virtual clock has no steps and is known exactly.
+    pub(crate) fn clock_status(&self) -> ClockStatus {
         match self {
-            Self::Real { guard, .. } => {
-                (guard.steps(), i64::try_from(guard.offset_ns() / 1_000_000).unwrap_or(i64::MAX))
-            }
-            Self::Virtual { .. } => (0, 0),
+            Self::Real { guard, .. } => ClockStatus {
+                steps: guard.steps(),
+                offset_ms: i64::try_from(guard.offset_ns() / 1_000_000).unwrap_or(i64::MAX),
+                width: Duration::from_nanos(guard.width_ns()),
+            },
+            Self::Virtual { .. } => ClockStatus::default(),
         }
     }
 }

@@ -136,6 +136,7 @@ fn metrics_follow_what_happened() {
         "tickwheel_fire_lateness_seconds_bucket{le=\"0.0\"} 3",
         "tickwheel_oldest_due_age_seconds 7200.0",
         "tickwheel_clock_offset_seconds 0.0",
+        "tickwheel_clock_width_seconds 0.0",
         "tickwheel_refused_total{problem=\"not-found\"} 2",
         "tickwheel_refused_total{problem=\"bad-request\"} 2",
         "tickwheel_refused_total{problem=\"busy\"} 0",

@@ -263,6 +263,11 @@ metrics! {
     /// The value is above 0 for the 60 seconds in which a step ahead is doubted, otherwise 0
     Gauge tickwheel_clock_offset in Seconds:
         |figures, out| out.is(figures.health.clock_offset_ms as f64 / 1_000.0);
+    /// By how much the clock of the database may be ahead of the time that the server believes
+    ///
+    /// The value is the round trip of the quickest answers, and a task may be late by as much. With a directory, the value is 0
+    Gauge tickwheel_clock_width in Seconds:
+        |figures, out| out.is(figures.health.clock_width.as_secs_f64());
     /// Number of steps of the wall clock that the server noticed
     Counter tickwheel_clock_steps: |figures, out| out.is(figures.health.clock_steps);
     /// 1 if the store failed and the server is read-only, otherwise 0
