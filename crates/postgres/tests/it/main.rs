@@ -1,5 +1,6 @@
 //! The tests with a real PostgreSQL. They say so loudly where there is none, and are skipped.
 
+mod clock;
 mod fence;
 mod folds;
 mod inbox;

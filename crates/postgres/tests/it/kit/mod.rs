@@ -8,6 +8,7 @@
 //! - `process`: a process of Tickwheel that gets real signals.
 //! - `worker`: the work of such a process: calls without end, and a line for each answer.
 //! - `judge`: reads those lines, and knows what must never be.
+//! - `proxy`: a way to a server whose answers take their time.
 //! - `random`: pseudo-random numbers, equal for equal seeds.
 //! - `until`: waits for a condition.
 
@@ -18,6 +19,7 @@ mod judge;
 mod node;
 mod process;
 mod programs;
+mod proxy;
 mod random;
 mod server;
 mod session;
@@ -29,6 +31,7 @@ pub(crate) use judge::Judge;
 pub(crate) use node::{key, name, node, options, put, texts};
 pub(crate) use process::{Process, number};
 pub(crate) use programs::run;
+pub(crate) use proxy::Proxy;
 pub(crate) use random::Random;
 pub(crate) use server::{Server, Settings, shared};
 pub(crate) use session::Session;
