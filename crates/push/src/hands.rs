@@ -106,7 +106,7 @@ impl Hand {
     fn of(in_hand: &InHand, began: Instant, timeout_ms: u64) -> Self {
         let at = |ms| began + Duration::from_millis(ms);
         let state = match in_hand.retry_at_ms {
-            Some(_) if in_hand.tries == 0 => HandState::New,
+            Some(_) if in_hand.is_behind => HandState::New,
             Some(next) => HandState::Failed { next: at(next) },
             None => HandState::Sending {
                 since: at(in_hand.sent_at_ms),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tickwheel_queue::{Group, Leased, NackHow, Token, TokenAnswer, Undeliverable};
 
-use super::breaker::{Breaker, BreakerPlan};
+use super::breaker::{Breaker, BreakerPlan, BreakerState};
 use super::given_back::GivenBack;
 use super::settling::Settling;
 use crate::outcome::Outcome;
@@ -122,6 +122,9 @@ pub enum Effect {
 ///
 /// A task is in one of three places: not leased, being sent, or held in hand until its next try. An outcome of each message comes once.
 ///
+/// A task that was given back because of its target may be leased again at once. It is then held in hand until the first time of the breaker's plan has
+/// passed since it was given back, the second time twice as long, and so on up to the longest time of the plan. So a target that takes nothing is not asked over and over before its breaker opens.
+///
 /// In an order, a task is sent when the end of the task before it is durable. Before that, a crash could bring the earlier task back after the
 /// later one was sent.
 #[derive(Debug)]
@@ -168,6 +171,8 @@ pub(crate) struct InHand {
     pub(crate) sent_at_ms: u64,
     /// When the next try is due, which may be the first; `None`: a try is under way.
     pub(crate) retry_at_ms: Option<u64>,
+    /// Whether the first try waits only until the end of the task before it is durable.
+    pub(crate) is_behind: bool,
     /// Whether the next try is due and waits for the answer whether the lease still runs.
     is_asked: bool,
     extend_at_ms: u64,
@@ -202,7 +207,7 @@ impl Dispatcher {
             settling: Settling::default(),
             unsettled: BTreeMap::new(),
             ending: BTreeSet::new(),
-            given_back: GivenBack::default(),
+            given_back: GivenBack::new(plan.breaker),
             is_leasing: false,
             few_since_ms: None,
             is_on: true,
@@ -322,16 +327,20 @@ impl Dispatcher {
             let extend_at_ms = self.extension_at(now_ms);
             self.extensions.insert((extend_at_ms, no));
             let leased = Arc::new(leased);
-            let is_behind = self.line(&leased).is_some_and(|line| self.ending.contains(&line));
-            let retry_at_ms = is_behind.then_some(now_ms);
-            self.in_hand.insert(
-                no,
-                InHand { leased, tries: 0, sent_at_ms: now_ms, retry_at_ms, is_asked: false, extend_at_ms },
-            );
-            if is_behind {
-                self.retries.insert((now_ms, no));
-            } else {
-                self.send(now_ms, no, &mut effects);
+            let wait_until = self.given_back.wait_until(leased.id).filter(|at| *at > now_ms);
+            let is_behind =
+                wait_until.is_none() && self.line(&leased).is_some_and(|line| self.ending.contains(&line));
+            let (tries, sent_at_ms, retry_at_ms, is_asked) = (0, now_ms, None, false);
+            let in_hand =
+                InHand { leased, tries, sent_at_ms, retry_at_ms, is_behind, is_asked, extend_at_ms };
+            self.in_hand.insert(no, in_hand);
+            match wait_until {
+                Some(at) => self.hold(now_ms, no, at),
+                None if is_behind => {
+                    self.in_hand.get_mut(&no).expect("it was just taken").retry_at_ms = Some(now_ms);
+                    self.retries.insert((now_ms, no));
+                }
+                None => self.send(now_ms, no, &mut effects),
             }
         }
         // The breaker opened, or the target was paused, while the call waited.
@@ -386,6 +395,7 @@ impl Dispatcher {
                 self.turn_off(&mut effects);
             }
         }
+        self.give_back_while_open(now_ms, &mut effects);
         self.go_on(now_ms, &mut effects);
         effects
     }
@@ -449,9 +459,11 @@ impl Dispatcher {
         effects
     }
 
-    /// Leases tasks again, after a pause.
+    /// Leases tasks again, after a pause. Tasks that were given back before are sent without a wait.
     pub fn resume(&mut self, now_ms: u64) -> Vec<Effect> {
         self.is_on = true;
+        // An operator who resumes a target wants to see at once whether it works.
+        self.given_back.end_waits();
         self.pass_time(now_ms)
     }
 
@@ -475,6 +487,13 @@ impl Dispatcher {
         self.last_failure = Some(Arc::clone(reason));
     }
 
+    /// Gives back the tasks that wait because the target gave them back before, if the breaker is open. They are ready meanwhile, so a worker may lease them.
+    fn give_back_while_open(&mut self, now_ms: u64, effects: &mut Vec<Effect>) {
+        if self.breaker.state(now_ms) == BreakerState::Open {
+            self.give_back_held(|in_hand| in_hand.tries == 0 && !in_hand.is_behind, effects);
+        }
+    }
+
     /// Counts a failed attempt of a task. In an order, the task stays in hand, so that no later one overtakes it.
     fn attempt_failed(
         &mut self,
@@ -495,7 +514,7 @@ impl Dispatcher {
                 self.end(no, token);
                 effects.push(nack(token, NackHow::Undeliverable(Undeliverable::Exhausted), None, reason));
             }
-            Order::Group | Order::Queue => self.hold(now_ms, no, retry_after_ms),
+            Order::Group | Order::Queue => self.wait_by_policy(now_ms, no, retry_after_ms),
         }
     }
 
@@ -511,15 +530,20 @@ impl Dispatcher {
         }
     }
 
-    /// Keeps a task in hand until its next try.
-    fn hold(&mut self, now_ms: u64, no: SendNo, retry_after_ms: Option<u64>) {
-        let Some(in_hand) = self.in_hand.get_mut(&no) else { return };
+    /// Keeps a task whose attempt failed in hand until its next try.
+    fn wait_by_policy(&mut self, now_ms: u64, no: SendNo, retry_after_ms: Option<u64>) {
+        let Some(in_hand) = self.in_hand.get(&no) else { return };
         let leased = &in_hand.leased;
         // The jitter differs from task to task and from try to try. It need not be a secret.
         let chance = leased.id.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(in_hand.tries);
         let by_policy = leased.retry.backoff.map_or(0, |backoff| backoff.wait_ms(in_hand.attempt(), chance));
         let wait_ms = by_policy.max(retry_after_ms.unwrap_or(0));
-        let at = now_ms.saturating_add(wait_ms);
+        self.hold(now_ms, no, now_ms.saturating_add(wait_ms));
+    }
+
+    /// Keeps a task in hand until its next try at `at` (ms).
+    fn hold(&mut self, now_ms: u64, no: SendNo, at: u64) {
+        let Some(in_hand) = self.in_hand.get_mut(&no) else { return };
         in_hand.retry_at_ms = Some(at);
         self.retries.insert((at, no));
         self.extensions.remove(&(in_hand.extend_at_ms, no));
@@ -566,7 +590,13 @@ impl Dispatcher {
 
     fn turn_off(&mut self, effects: &mut Vec<Effect>) {
         self.is_on = false;
-        let held = self.in_hand.iter().filter(|(_, in_hand)| in_hand.retry_at_ms.is_some());
+        self.give_back_held(|_| true, effects);
+    }
+
+    /// Gives back the tasks in hand that are not being sent and that the caller chooses.
+    fn give_back_held(&mut self, is_chosen: impl Fn(&InHand) -> bool, effects: &mut Vec<Effect>) {
+        let held =
+            self.in_hand.iter().filter(|(_, in_hand)| in_hand.retry_at_ms.is_some() && is_chosen(in_hand));
         let held: Vec<SendNo> = held.map(|(no, _)| *no).collect();
         let back: Vec<Token> =
             held.into_iter().filter_map(|no| self.drop_from_hand(no)).map(|held| held.leased.token).collect();
@@ -609,7 +639,7 @@ impl Dispatcher {
             self.extensions.remove(&(at, no));
             let half = self.extension_at(now_ms);
             let in_hand = self.in_hand.get_mut(&no).expect("what is extended is in hand");
-            let is_held = in_hand.tries > 0 && in_hand.retry_at_ms.is_some();
+            let is_held = !in_hand.is_behind && in_hand.retry_at_ms.is_some();
             let next = if is_held { half.min(now_ms.saturating_add(HELD_LOOK_MS)) } else { half };
             in_hand.extend_at_ms = next;
             self.extensions.insert((next, no));
@@ -620,8 +650,7 @@ impl Dispatcher {
         {
             self.retries.remove(&(at, no));
             let in_hand = self.in_hand.get_mut(&no).expect("what is tried again is in hand");
-            if in_hand.tries == 0 {
-                // The first try waited only until the end of the task before it was durable.
+            if std::mem::take(&mut in_hand.is_behind) {
                 in_hand.retry_at_ms = None;
                 self.send(now_ms, no, effects);
             } else {

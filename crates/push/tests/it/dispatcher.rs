@@ -328,6 +328,9 @@ fn a_task_that_was_given_back_too_often_stays_in_hand_in_an_order() {
     let task = deliveries(1).remove(0);
     dispatcher.pass_time(0);
     for time in 1..=1_000 {
+        // A pause ends the wait of a task that was given back.
+        dispatcher.pause(0);
+        dispatcher.resume(0);
         let effects = dispatcher.leased(0, vec![task.clone()]);
         let Some(Effect::Send(sending)) = effects.first() else { panic!("{effects:?}") };
         let effects = dispatcher.sent(0, sending.no, &Outcome::target_failed("down"));
@@ -339,6 +342,85 @@ fn a_task_that_was_given_back_too_often_stays_in_hand_in_an_order() {
         );
         assert!(!effects.iter().any(|effect| matches!(effect, Effect::Nack { .. })), "{effects:?}");
     }
+}
+
+/// The story: a receiver answered 503 without a word on when to come again. Its one task was given back, leased and sent again, 10 times within
+/// 2 ms, until the breaker opened. Now the task waits 1 s, then 2 s, up to 1 min, whatever the order, and its attempts are not counted.
+#[test]
+fn a_task_that_was_given_back_waits_before_the_breaker_opens() {
+    for order in [Order::None, Order::Group, Order::Queue] {
+        let breaker = BreakerPlan { failures: 1_000, ..BreakerPlan::default() };
+        let mut dispatcher = Dispatcher::new(Plan { order, breaker, ..Plan::default() });
+        let task = deliveries(1).remove(0);
+        dispatcher.pass_time(0);
+        let mut now_ms = 0;
+        let mut effects = dispatcher.leased(now_ms, vec![task.clone()]);
+        for wait_s in [1, 2, 4, 8, 16, 32, 60, 60, 60] {
+            let Some(Effect::Send(sending)) = effects.first() else { panic!("{order:?}: {effects:?}") };
+            assert_eq!((sending.attempt, sending.is_last), (1, false));
+            effects = dispatcher.sent(now_ms, sending.no, &Outcome::target_failed("503"));
+            assert!(effects.contains(&Effect::GiveBack(vec![task.token])), "{order:?}: {effects:?}");
+            effects = dispatcher.leased(now_ms, vec![task.clone()]);
+            assert!(
+                !effects.iter().any(|effect| matches!(effect, Effect::Send(_))),
+                "{order:?}: {effects:?}"
+            );
+            // The lease goes on meanwhile, and is asked for before the message is sent.
+            let until_ms = now_ms + wait_s * 1_000;
+            loop {
+                now_ms = dispatcher.next_wake(now_ms).filter(|at| *at > now_ms).expect("it is woken");
+                assert!(now_ms <= until_ms, "{order:?}: woken too late");
+                effects = dispatcher.pass_time(now_ms);
+                assert!(
+                    !effects.iter().any(|effect| matches!(effect, Effect::Send(_))),
+                    "{order:?}: {effects:?}"
+                );
+                let asked: Vec<SendNo> = effects
+                    .iter()
+                    .filter_map(
+                        |effect| if let Effect::Extend { no, .. } = effect { Some(*no) } else { None },
+                    )
+                    .collect();
+                for no in asked {
+                    effects.extend(dispatcher.extended(now_ms, no, TokenAnswer::Extended));
+                }
+                effects.retain(|effect| matches!(effect, Effect::Send(_)));
+                if effects.iter().any(|effect| matches!(effect, Effect::Send(_))) {
+                    break;
+                }
+            }
+            assert_eq!(now_ms, until_ms, "{order:?}");
+        }
+    }
+}
+
+/// The other tasks of a target do not wait for one that was given back, and while the breaker is open this one is ready for workers. After a delivery
+/// nothing of the wait is left.
+#[test]
+fn only_the_task_that_was_given_back_waits() {
+    let breaker = BreakerPlan { failures: 2, ..BreakerPlan::default() };
+    let mut dispatcher = Dispatcher::new(Plan { breaker, ..Plan::default() });
+    let tasks = deliveries(2);
+    let sent = |effects: &[Effect]| {
+        effects
+            .iter()
+            .find_map(|effect| if let Effect::Send(sending) = effect { Some(sending.clone()) } else { None })
+    };
+    dispatcher.pass_time(0);
+    let first = sent(&dispatcher.leased(0, vec![tasks[0].clone()])).expect("it is sent");
+    dispatcher.sent(0, first.no, &Outcome::target_failed("503"));
+    let other = sent(&dispatcher.leased(0, tasks.clone())).expect("the other is sent");
+    assert_eq!((other.leased.id, dispatcher.in_hand()), (tasks[1].id, 2));
+    let effects = dispatcher.sent(0, other.no, &Outcome::target_failed("503"));
+    let back = effects
+        .iter()
+        .filter_map(|effect| if let Effect::GiveBack(tokens) = effect { Some(tokens) } else { None });
+    assert_eq!(back.flatten().count(), 2, "the breaker is open: {effects:?}");
+    assert_eq!((dispatcher.in_hand(), dispatcher.breaker().state(0)), (0, BreakerState::Open));
+    dispatcher.pass_time(1_000);
+    let probe = sent(&dispatcher.leased(1_000, vec![tasks[0].clone()])).expect("its wait is over");
+    dispatcher.sent(1_000, probe.no, &Outcome::Delivered);
+    assert!(sent(&dispatcher.leased(1_000, vec![tasks[0].clone()])).is_some());
 }
 
 /// A task that failed and waits in hand for 60 s, and its dispatcher.
