@@ -44,7 +44,7 @@ body! {
         payload: PayloadBody = unless_made(PayloadBody::default, payload());
         /// The terms: tags, priority, group, retry policy and expiry.
         terms: Terms = flat();
-        /// With the mode `debounce`: the task becomes due at the latest this long after the first of the puts that are debounced together.
+        /// With the mode `debounce`: the task becomes due at the latest this long after the first of the puts that are debounced together. The limit holds for the first put, too. A redrive of the task, or a run before its time, ends the row of puts.
         max_wait_ms as "max_wait": Option<u64> = may(duration());
     }
     elsewhere: ELSEWHERE;

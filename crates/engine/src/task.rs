@@ -149,6 +149,12 @@ impl Task {
         self.body.timeline.get(self.step() + 1)
     }
 
+    /// Returns when the first of the debounced puts was made that made the task together; `None`: the row of puts has ended, because the owner made
+    /// the task live again, or due before its time.
+    pub(crate) fn row_begin(&self) -> Option<Timestamp> {
+        (self.extra().tally.redrives == 0).then_some(self.put_at)
+    }
+
     /// Returns the members that most tasks do not have, to change them. Gives the task default members if it has none.
     pub fn extra_mut(&mut self) -> &mut Extra {
         self.extra.get_or_insert_default()

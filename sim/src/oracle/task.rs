@@ -19,6 +19,8 @@ pub(super) struct Task {
     pub(super) stepped: Option<String>,
     /// The earliest and the latest possible instant of the first of the debounced puts (wall clock, ms).
     pub(super) put_at: (i64, i64),
+    /// Whether a debounced put goes on with the row of puts before it.
+    pub(super) row: Row,
     /// The earliest and the latest possible instant at which the task expires (wall clock, ms); `None`: never.
     pub(super) expires: Option<(i64, i64)>,
     /// The earliest moment at which `expires` may have been set.
@@ -37,6 +39,17 @@ pub(super) struct Task {
     pub(super) leased: bool,
     /// The lease. If the task is not leased: the lease that a crash ended, if no other worker has got the task since.
     pub(super) lease: Option<Lease>,
+}
+
+/// The row of debounced puts that made a task.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Row {
+    #[default]
+    GoesOn,
+    /// A call without an answer may have made the task due before its time.
+    MayHaveEnded,
+    /// The owner made the task live again, or due before its time.
+    Ended,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -72,6 +85,20 @@ impl Task {
     pub(super) fn due_again(&mut self, due: Due, op: &Op, clock: &Clock) {
         (self.due, self.since, self.ready) = (instant(due, op, clock), op.from, Some(false));
         self.was_due_before = None;
+    }
+
+    /// The owner made the task live again, or due before its time. Without an answer, perhaps the task was due already.
+    pub(super) fn end_row(&mut self, is_certain: bool) {
+        self.row = self.row.max(if is_certain { Row::Ended } else { Row::MayHaveEnded });
+    }
+
+    /// Returns when the row of a debounced put at `now` began, which replaces this task.
+    pub(super) fn row_begin(&self, now: (i64, i64)) -> (i64, i64) {
+        match self.row {
+            Row::GoesOn => self.put_at,
+            Row::MayHaveEnded => (self.put_at.0.min(now.0), self.put_at.1.max(now.1)),
+            Row::Ended => now,
+        }
     }
 
     pub(super) fn grant(&mut self, token: Option<String>, lease_ms: u64, op: &Op, clock: &Clock) {

@@ -184,13 +184,13 @@ impl World {
         let odd = |if_match: Option<u64>| if_match.is_some() && if_match != version;
         let is = |answer| Ok(op.said.as_ref().is_none_or(|said| *said == answer));
         match &op.call.verb {
-            Verb::Put { if_match, .. } if odd(*if_match) => is(Answer::VersionMismatch),
             Verb::Put { mode: Mode::Once, .. } if self.task.is_some() => self.stored(false, op, clock),
             Verb::Put { mode: Mode::Once, .. } if self.dead.is_some() => match &op.said {
                 Some(Answer::Stored { created: false, task }) => self.see_dead(task),
                 said => Ok(said.is_none()),
             },
             Verb::Put { mode: Mode::Once, .. } if self.acked == Some(true) => is(Answer::Done),
+            Verb::Put { if_match, .. } if odd(*if_match) => is(Answer::VersionMismatch),
             Verb::Put { mode: Mode::Create, .. } if self.task.is_some() => is(Answer::Live),
             Verb::Put { mode: Mode::Replace, .. } if self.task.is_none() => is(Answer::NotFound),
             Verb::Put { revoke: false, .. } if leased => is(Answer::Leased),
@@ -206,10 +206,12 @@ impl World {
                 };
                 let mut due = instant(due.unwrap_or(Due::In(0)), op, clock);
                 let mut put_at = now;
-                if let (Mode::Debounce { max_wait_ms }, Some(task)) = (mode, &self.task) {
-                    put_at = task.put_at;
-                    let last = after(put_at, max_wait_ms.unwrap_or(u64::MAX));
-                    due = (due.0.min(last.0), due.1.min(last.1));
+                if let Mode::Debounce { max_wait_ms } = mode {
+                    put_at = self.task.as_ref().map_or(now, |task| task.row_begin(now));
+                    if steps.is_empty() {
+                        let last = after(put_at, max_wait_ms.unwrap_or(u64::MAX));
+                        due = (due.0.min(last.0), due.1.min(last.1));
+                    }
                 }
                 let created = self.task.is_none();
                 self.buried.extend(self.dead.take());
@@ -368,6 +370,9 @@ impl World {
         if !stands && task.ready == Some(true) {
             return Err(("P7", format!("made due again, but it was ready: {task:?}")));
         }
+        if !stands || task.version.is_none() && task.ready != Some(true) {
+            task.end_row(!stands && op.said.is_some());
+        }
         if !stands {
             (task.version, task.was_due) = (None, task.taken_back(op, clock));
             (task.lease, task.leased) = (None, false);
@@ -419,6 +424,7 @@ impl World {
             return is(Answer::Live);
         }
         self.revive(id, op, clock);
+        self.task.as_mut().expect("it lives again").end_row(true);
         self.stored(false, op, clock)
     }
 
@@ -482,6 +488,7 @@ impl World {
                 match &op.said {
                     Some(Answer::Ready) => task.become_ready(op.to, clock).map(|()| true),
                     Some(Answer::Stored { .. }) | None if task.ready != Some(true) => {
+                        task.end_row(op.said.is_some());
                         (task.version, task.was_due) = (None, task.taken_back(op, clock));
                         (task.lease, task.leased) = (None, false);
                         task.due_again(Due::In(0), op, clock);

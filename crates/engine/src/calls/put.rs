@@ -38,9 +38,9 @@ pub enum PutMode {
     /// Make a task only if the key has no live task, no dead task, and no acked task that the engine remembers. A live or dead task is
     /// returned unchanged. An acked task is answered with [`PutError::Done`]. So a caller that got no answer may put again.
     Once,
-    /// Replace the live task, or make a new one. A put that replaces the live task makes the task due at the latest `max_wait_ms` after the
-    /// first put of the row, so that repeated puts cannot delay the task without end. A row begins with a put that finds no live task, or
-    /// with the last put of another mode.
+    /// Replace the live task, or make a new one, and make the task due at the latest `max_wait_ms` after the first put of the row, so that
+    /// repeated puts cannot delay the task without end. A row begins with a put that finds no live task, with a put that finds a task that its
+    /// owner has redriven or run before its time, or with the last put of another mode. A timeline is not limited: each of its instants is kept.
     Debounce {
         /// The longest time from the first put of the row until the task is due (ms); `None`: no limit.
         max_wait_ms: Option<u64>,

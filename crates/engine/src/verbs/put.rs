@@ -85,9 +85,12 @@ impl Tasks<'_> {
         let latest = self.now.latest();
         let asked_at = put.asked_at.unwrap_or(latest).min(latest);
         let mut put_at = asked_at.min(self.now.wall);
-        if let (PutMode::Debounce { max_wait_ms }, Some(slot)) = (put.mode, live) {
-            put_at = self.residence.task(slot).put_at;
-            due_at = due_at.min(self.end_of_wait(put_at, max_wait_ms.unwrap_or(u64::MAX)));
+        if let PutMode::Debounce { max_wait_ms } = put.mode {
+            put_at = live.and_then(|slot| self.residence.task(slot).row_begin()).unwrap_or(put_at);
+            // An instant of a timeline is kept exactly.
+            if put.body.timeline.is_empty() {
+                due_at = due_at.min(self.end_of_wait(put_at, max_wait_ms.unwrap_or(u64::MAX)));
+            }
         }
         let priority = put.terms.priority;
         let trace = put.trace.filter(|trace| trace.len() <= TRACE_BYTES_MAX);

@@ -4,6 +4,7 @@ mod acks;
 mod by_id;
 mod by_key;
 mod dead;
+mod debounce;
 mod failed_read;
 mod figures;
 mod flow;

@@ -694,31 +694,20 @@ fn a_store_that_fails_by_itself_makes_the_machine_read_only() {
     assert_eq!(world.get("a").expect("still readable").state, State::Scheduled);
 }
 
+/// A caller that got no answer puts again, with the version that it knew before the first put.
 #[test]
-fn a_debounced_put_waits_no_longer_than_its_row_allows() {
+fn a_put_once_returns_a_task_of_the_key_whatever_version_it_asks_for() {
     let mut world = World::new();
-    let put = |delay_ms, max_wait_ms| Put {
-        due: Due::After { ms: delay_ms },
-        mode: PutMode::Debounce { max_wait_ms },
-        ..Put::new(&queue("q"), key("a"))
-    };
-    let first = world.put(put(10, Some(25))).expect("taken");
-    assert_eq!((first.created, first.task.due_at), (true, ms(10)));
-    for (at, due) in [(8, 18), (16, 25), (24, 25)] {
-        world.pass_ms(8);
-        let stored = world.put(put(10, Some(25))).expect("taken");
-        assert_eq!((stored.created, stored.task.due_at), (false, ms(due)), "put at {at}");
-    }
-    // This put does not say how long the task may wait.
-    assert_eq!(world.put(put(10, None)).expect("taken").task.due_at, ms(34));
-    // The row of puts goes on, also over a crash: the instant 5 ms after its first put has long passed.
-    let mut world = world.crash();
-    let late = world.put(put(10, Some(5))).expect("taken");
-    assert_eq!((late.task.state, late.task.due_at), (State::Ready, ms(5)));
-    // A put of another mode ends the row; the next debounced one counts from it.
-    world.put_in("a", 100);
-    world.pass_ms(2);
-    assert_eq!(world.put(put(10, Some(5))).expect("taken").task.due_at, ms(29));
+    let once = |if_version| Put { mode: PutMode::Once, if_version, ..Put::new(&queue("q"), key("k")) };
+    let other = Some(Seq(77));
+    assert_eq!(world.put(once(other)), Err(PutError::VersionMismatch { current: None }), "none is there");
+    let first = world.put(once(None)).expect("made").task;
+    assert_ne!(Some(first.version), other);
+    let found = world.put(once(other)).expect("shown");
+    assert_eq!((found.created, found.task.version), (false, first.version));
+    let leased = world.lease(1, 1_000);
+    world.ack(leased[0].token);
+    assert_eq!(world.put(once(other)), Err(PutError::Done));
 }
 
 #[test]
