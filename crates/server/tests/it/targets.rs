@@ -246,7 +246,8 @@ fn an_answer_that_disables_a_target_outlives_a_restart() {
     until("the target is disabled, and that is stored", || {
         served.expect(200, "GET", TARGET, "")["state"] == "disabled" && etag(&served) != before
     });
-    assert_eq!(served.counts("close"), [0, 1, 0], "the task is given back");
+    // A call that leased tasks before may get the task once more, and gives it back.
+    until("the task is given back", || served.counts("close") == [0, 1, 0]);
     served.stop();
     let served = start();
     let view = served.expect(200, "GET", TARGET, "");
