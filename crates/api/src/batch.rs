@@ -2,7 +2,7 @@
 
 use crate::INTEGER_MAX;
 use crate::bad_request::BadRequest;
-use crate::body::{Body, Meaning, Slots, Source, body, named, role};
+use crate::body::{Body, Form, Meaning, Slots, Source, body, named, role};
 use crate::cancel::CancelOutcome;
 use crate::json::{self, find_text};
 use crate::kind::{Kind, choice, flag, instant, key, number, object, one_of};
@@ -82,12 +82,12 @@ impl Part for ChangeMembers {
         _: &'static str,
         change: &Change,
         map: &mut M,
-        one_line: bool,
+        form: Form,
     ) -> Result<(), M::Error> {
         match change {
             Change::None => Ok(()),
-            Change::Put(body) => body.write(map, one_line),
-            Change::Patch(body) => body.write(map, one_line),
+            Change::Put(body) => body.write(map, form),
+            Change::Patch(body) => body.write(map, form),
         }
     }
 

@@ -45,8 +45,58 @@ pub(crate) type Slots<'s, 'a> = &'s [Option<&'a RawValue>];
 pub(crate) enum Source {
     /// A client, in a request: its members are checked, and unknown ones are refused.
     Request,
+    /// A file, in a line of an export. It is checked as a request is, but JSON that some readers cannot read is taken.
+    Export,
+    /// As `Export`, but JSON that some readers cannot read is taken only where the line says that the payload is invalid.
+    PortableExport,
     /// A server, in an answer. It may be of a later release: unknown members are skipped, and limits are not checked.
     Answer,
+}
+
+impl Source {
+    /// Whether the limits are checked, and unknown members are refused.
+    pub(crate) fn is_checked(self) -> bool {
+        self != Self::Answer
+    }
+}
+
+/// The form in which JSON is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Form {
+    /// Whether the JSON is written without line ends.
+    pub(crate) one_line: bool,
+    /// The reader, which decides the form of payloads that some readers cannot read.
+    pub(crate) reader: Reader,
+}
+
+/// The reader of a text that is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reader {
+    /// A server, which checks the request by itself.
+    Server,
+    /// A client that reads strict JSON.
+    Client,
+    /// A client of a server with `--lax-json`.
+    LaxClient,
+}
+
+/// The body of an answer, for clients that read strict JSON or for clients that read any.
+///
+/// A payload of the type `application/json` that [`check_payload`](crate::check_payload) refuses is written in base64, beside
+/// `payload_invalid: true`. With `lax` it is written as JSON if it follows the grammar of JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Answer<B> {
+    /// The body.
+    pub body: B,
+    /// Whether the clients read any JSON.
+    pub lax: bool,
+}
+
+impl<B: Body> Serialize for Answer<B> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let reader = if self.lax { Reader::LaxClient } else { Reader::Client };
+        Written(&self.body, Form { reader, ..B::FORM }).serialize(serializer)
+    }
 }
 
 /// An object on the wire, or a group of members in one. The macro [`body!`] implements it.
@@ -57,8 +107,8 @@ pub(crate) trait Body: Sized {
     const EXAMPLE: &'static str;
     /// The names of the members, and hints for other names.
     const KNOWN: Known;
-    /// Whether the JSON is written without line ends.
-    const ONE_LINE: bool;
+    /// The form of the JSON.
+    const FORM: Form;
 
     /// Number of members.
     fn count() -> usize;
@@ -73,7 +123,7 @@ pub(crate) trait Body: Sized {
     fn over(self, slots: Slots<'_, '_>) -> Result<Self, BadRequest>;
 
     /// Writes the members.
-    fn write<M: SerializeMap>(&self, map: &mut M, one_line: bool) -> Result<(), M::Error>;
+    fn write<M: SerializeMap>(&self, map: &mut M, form: Form) -> Result<(), M::Error>;
 
     /// Describes the members, in the order of the declaration.
     fn members() -> Vec<Member>;
@@ -159,7 +209,7 @@ impl<T: Meaning> Body for T {
     const NAME: &'static str = T::Members::NAME;
     const EXAMPLE: &'static str = T::Members::EXAMPLE;
     const KNOWN: Known = T::Members::KNOWN;
-    const ONE_LINE: bool = T::Members::ONE_LINE;
+    const FORM: Form = T::Members::FORM;
 
     fn count() -> usize {
         T::Members::count()
@@ -178,8 +228,8 @@ impl<T: Meaning> Body for T {
         T::of_members(members, Some(self), slots)
     }
 
-    fn write<M: SerializeMap>(&self, map: &mut M, one_line: bool) -> Result<(), M::Error> {
-        self.to_members().write(map, one_line)
+    fn write<M: SerializeMap>(&self, map: &mut M, form: Form) -> Result<(), M::Error> {
+        self.to_members().write(map, form)
     }
 
     fn members() -> Vec<Member> {
@@ -191,8 +241,8 @@ impl<T: Meaning> Body for T {
     }
 }
 
-/// Adapter by which serde writes a body. The flag says whether line ends are left out.
-pub(crate) struct Written<'b, B>(pub(crate) &'b B, pub(crate) bool);
+/// Adapter by which serde writes a body in a form.
+pub(crate) struct Written<'b, B>(pub(crate) &'b B, pub(crate) Form);
 
 impl<B: Body> Serialize for Written<'_, B> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -288,6 +338,11 @@ macro_rules! role {
     (one_line export) => { true };
     (one_line row) => { true };
     (one_line $other:ident) => { false };
+    (reader request) => { $crate::body::Reader::Server };
+    (reader members) => { $crate::body::Reader::Server };
+    (reader line_members) => { $crate::body::Reader::Server };
+    (reader both) => { $crate::body::Reader::Server };
+    (reader $other:ident) => { $crate::body::Reader::Client };
     (functions group $Name:ident) => {};
     (functions members $Name:ident) => {};
     (functions line_members $Name:ident) => {};
@@ -345,7 +400,7 @@ macro_rules! role {
     (write $Name:ident) => {
         impl serde::Serialize for $Name {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                $crate::body::Written(self, <Self as $crate::body::Body>::ONE_LINE).serialize(serializer)
+                $crate::body::Written(self, <Self as $crate::body::Body>::FORM).serialize(serializer)
             }
         }
     };
@@ -374,7 +429,10 @@ macro_rules! body {
         impl $crate::body::Body for $Name {
             const NAME: &'static str = concat!($($schema)?);
             const EXAMPLE: &'static str = concat!($($example)?);
-            const ONE_LINE: bool = $crate::body::role!(one_line $role);
+            const FORM: $crate::body::Form = $crate::body::Form {
+                one_line: $crate::body::role!(one_line $role),
+                reader: $crate::body::role!(reader $role),
+            };
             const KNOWN: $crate::json::Known = $crate::json::Known {
                 find: Self::find,
                 names: || Self::members().iter().map(|member| member.name).collect(),
@@ -403,7 +461,7 @@ macro_rules! body {
                 slots: $crate::body::Slots<'_, '_>,
                 source: $crate::body::Source,
             ) -> Result<Self, $crate::bad_request::BadRequest> {
-                let _is_request = source == $crate::body::Source::Request;
+                let _is_request = source.is_checked();
                 $(if _is_request { ($first)(slots)?; })?
                 let mut _rest = slots;
                 let body = Self {
@@ -431,10 +489,10 @@ macro_rules! body {
                 Ok(body)
             }
 
-            fn write<M: serde::ser::SerializeMap>(&self, _map: &mut M, _one_line: bool) -> Result<(), M::Error> {
+            fn write<M: serde::ser::SerializeMap>(&self, _map: &mut M, _form: $crate::body::Form) -> Result<(), M::Error> {
                 $(
                     let name = $crate::body::wire_name!($field $($wire)?);
-                    $crate::body::typed::<$type, _, _>($part).write(name, &self.$field, _map, _one_line)?;
+                    $crate::body::typed::<$type, _, _>($part).write(name, &self.$field, _map, _form)?;
                 )*
                 Ok(())
             }

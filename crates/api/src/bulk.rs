@@ -1,7 +1,7 @@
 //! Calls that change many tasks at once: cancel, move, purge, redrive.
 
 use crate::bad_request::BadRequest;
-use crate::body::{Meaning, Slots, Source, body, two_of};
+use crate::body::{Form, Meaning, Slots, Source, body, two_of};
 use crate::due::{at, at_ms};
 use crate::filter::{TaskFilter, filter, fits_its_state};
 use crate::kind::{Kind, count, duration, flag, object};
@@ -152,7 +152,7 @@ impl Kind for SignedDuration {
         }
     }
 
-    fn write<S: Serializer>(&self, ms: &i64, serializer: S, _: bool) -> Result<S::Ok, S::Error> {
+    fn write<S: Serializer>(&self, ms: &i64, serializer: S, _: Form) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&duration::format_signed(*ms))
     }
 

@@ -1,7 +1,7 @@
 //! A filter of tasks: by state, due time, tag, group and key, and dead tasks by how they died.
 
 use crate::bad_request::{BadRequest, Location, shown};
-use crate::body::{Body, Source, body};
+use crate::body::{Body, Form, Source, body};
 use crate::kind::{Kind, choice, object, text, word};
 use crate::openapi::schema::{self, Schema};
 use crate::part::may;
@@ -132,7 +132,7 @@ impl Kind for TimeOrMs {
         instant(path, &text).map_err(as_member)
     }
 
-    fn write<S: Serializer>(&self, ms: &i64, serializer: S, _: bool) -> Result<S::Ok, S::Error> {
+    fn write<S: Serializer>(&self, ms: &i64, serializer: S, _: Form) -> Result<S::Ok, S::Error> {
         time::rfc3339::serialize(ms, serializer)
     }
 
@@ -155,7 +155,7 @@ impl Kind for Tag {
         value::text(path, raw, "vip").and_then(|text| tag(&text).map_err(as_member))
     }
 
-    fn write<S: Serializer>(&self, tag: &String, serializer: S, _: bool) -> Result<S::Ok, S::Error> {
+    fn write<S: Serializer>(&self, tag: &String, serializer: S, _: Form) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(tag)
     }
 

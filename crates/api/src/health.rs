@@ -1,7 +1,7 @@
 //! The health of a server.
 
 use crate::bad_request::BadRequest;
-use crate::body::{Source, body};
+use crate::body::{Form, Source, body};
 use crate::choice::choice;
 use crate::kind::{Kind, choice, count, flag, list, object, or_null, text};
 use crate::part::{has, shown};
@@ -112,7 +112,7 @@ impl Kind for Signed {
         })
     }
 
-    fn write<S: Serializer>(&self, value: &i64, serializer: S, _: bool) -> Result<S::Ok, S::Error> {
+    fn write<S: Serializer>(&self, value: &i64, serializer: S, _: Form) -> Result<S::Ok, S::Error> {
         serializer.serialize_i64(*value)
     }
 

@@ -79,7 +79,7 @@ impl<'de> Visitor<'de> for SlotsReader<'_, 'de> {
         let known = self.known;
         let source = self.source;
         let place = |name: &str| match (known.find)(name) {
-            None if source == Source::Request => Err(known.refusal(name)),
+            None if source.is_checked() => Err(known.refusal(name)),
             found => Ok(found),
         };
         while let Some(place) = map.next_key_seed(NameSeed(place))? {
@@ -88,7 +88,7 @@ impl<'de> Visitor<'de> for SlotsReader<'_, 'de> {
                     map.next_value::<IgnoredAny>()?;
                     continue;
                 }
-                Ok(Some(at)) if self.slots[at].is_some() && source == Source::Request => {
+                Ok(Some(at)) if self.slots[at].is_some() && source.is_checked() => {
                     BadRequest::member((known.names)()[at], "is given twice", "leave one of them out")
                 }
                 Ok(Some(at)) => {

@@ -1,7 +1,7 @@
 //! Kinds of members: a kind reads, writes and describes the values of a member.
 
 use crate::bad_request::{BadRequest, Location, inside, shown};
-use crate::body::{Body, Source, Written};
+use crate::body::{Body, Form, Source, Written};
 use crate::choice::Choice;
 use crate::openapi::schema;
 use crate::{INTEGER_MAX, duration, time, value};
@@ -19,12 +19,8 @@ pub(crate) trait Kind: Sized {
     fn read(&self, path: &str, raw: &RawValue, source: Source) -> Result<Self::Value, BadRequest>;
 
     /// Writes a value.
-    fn write<S: Serializer>(
-        &self,
-        value: &Self::Value,
-        serializer: S,
-        one_line: bool,
-    ) -> Result<S::Ok, S::Error>;
+    fn write<S: Serializer>(&self, value: &Self::Value, serializer: S, form: Form)
+    -> Result<S::Ok, S::Error>;
 
     /// Describes the value.
     fn schema(&self) -> Json;
@@ -72,12 +68,12 @@ pub(crate) trait Kind: Sized {
 pub(crate) struct WrittenValue<'v, K: Kind> {
     pub(crate) kind: &'v K,
     pub(crate) value: &'v K::Value,
-    pub(crate) one_line: bool,
+    pub(crate) form: Form,
 }
 
 impl<K: Kind> Serialize for WrittenValue<'_, K> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.kind.write(self.value, serializer, self.one_line)
+        self.kind.write(self.value, serializer, self.form)
     }
 }
 
@@ -114,19 +110,14 @@ where
             None => refused,
         };
         let value = self.kind.read(path, raw, source).map_err(hinted)?;
-        if let (Some(rule), Source::Request) = (self.rule, source) {
+        if let (Some(rule), true) = (self.rule, source.is_checked()) {
             rule(path, &value)?;
         }
         Ok(value)
     }
 
-    fn write<S: Serializer>(
-        &self,
-        value: &K::Value,
-        serializer: S,
-        one_line: bool,
-    ) -> Result<S::Ok, S::Error> {
-        self.kind.write(value, serializer, one_line)
+    fn write<S: Serializer>(&self, value: &K::Value, serializer: S, form: Form) -> Result<S::Ok, S::Error> {
+        self.kind.write(value, serializer, form)
     }
 
     fn schema(&self) -> Json {
@@ -165,10 +156,10 @@ impl<K: Kind> Kind for OrNull<K> {
         &self,
         value: &Option<K::Value>,
         serializer: S,
-        one_line: bool,
+        form: Form,
     ) -> Result<S::Ok, S::Error> {
         match value {
-            Some(value) => self.0.write(value, serializer, one_line),
+            Some(value) => self.0.write(value, serializer, form),
             None => serializer.serialize_none(),
         }
     }
@@ -234,7 +225,7 @@ impl Kind for Text {
         Err(BadRequest::member(path, what, hint))
     }
 
-    fn write<S: Serializer>(&self, value: &String, serializer: S, _: bool) -> Result<S::Ok, S::Error> {
+    fn write<S: Serializer>(&self, value: &String, serializer: S, _: Form) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(value)
     }
 
@@ -268,12 +259,12 @@ impl<T: TryFrom<u64> + Serialize> Kind for Number<T> {
     type Value = T;
 
     fn read(&self, path: &str, raw: &RawValue, source: Source) -> Result<T, BadRequest> {
-        let range = if source == Source::Request { self.min..=self.max } else { 0..=INTEGER_MAX };
+        let range = if source.is_checked() { self.min..=self.max } else { 0..=INTEGER_MAX };
         let number = value::integer(path, raw, range)?;
         T::try_from(number).map_err(|_| BadRequest::member(path, "is too large", "write a smaller number"))
     }
 
-    fn write<S: Serializer>(&self, value: &T, serializer: S, _: bool) -> Result<S::Ok, S::Error> {
+    fn write<S: Serializer>(&self, value: &T, serializer: S, _: Form) -> Result<S::Ok, S::Error> {
         value.serialize(serializer)
     }
 
@@ -301,7 +292,7 @@ impl Kind for Flag {
         value::boolean(path, raw)
     }
 
-    fn write<S: Serializer>(&self, value: &bool, serializer: S, _: bool) -> Result<S::Ok, S::Error> {
+    fn write<S: Serializer>(&self, value: &bool, serializer: S, _: Form) -> Result<S::Ok, S::Error> {
         serializer.serialize_bool(*value)
     }
 
@@ -342,14 +333,14 @@ impl Kind for Duration {
 
     fn read(&self, path: &str, raw: &RawValue, source: Source) -> Result<u64, BadRequest> {
         match self.within {
-            Some((min_ms, max_ms)) if source == Source::Request => {
+            Some((min_ms, max_ms)) if source.is_checked() => {
                 value::duration_ms_within(path, raw, min_ms..=max_ms)
             }
             _ => value::duration_ms(path, raw),
         }
     }
 
-    fn write<S: Serializer>(&self, value: &u64, serializer: S, _: bool) -> Result<S::Ok, S::Error> {
+    fn write<S: Serializer>(&self, value: &u64, serializer: S, _: Form) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&duration::format(*value))
     }
 
@@ -377,7 +368,7 @@ impl Kind for Instant {
         value::instant_ms(path, raw)
     }
 
-    fn write<S: Serializer>(&self, value: &i64, serializer: S, _: bool) -> Result<S::Ok, S::Error> {
+    fn write<S: Serializer>(&self, value: &i64, serializer: S, _: Form) -> Result<S::Ok, S::Error> {
         time::rfc3339::serialize(value, serializer)
     }
 
@@ -410,7 +401,7 @@ impl<T: Copy + PartialEq> Kind for OneOf<T> {
         value::word(path, raw, self.0)
     }
 
-    fn write<S: Serializer>(&self, value: &T, serializer: S, _: bool) -> Result<S::Ok, S::Error> {
+    fn write<S: Serializer>(&self, value: &T, serializer: S, _: Form) -> Result<S::Ok, S::Error> {
         let word = self.0.iter().find(|(_, one)| one == value).map(|(word, _)| *word);
         serializer.serialize_str(word.ok_or_else(|| S::Error::custom("a value without a word"))?)
     }
@@ -439,8 +430,8 @@ impl<B: Body> Kind for Object<B> {
         B::of_value(raw, source).map_err(|refused| inside(path, refused))
     }
 
-    fn write<S: Serializer>(&self, value: &B, serializer: S, one_line: bool) -> Result<S::Ok, S::Error> {
-        Written(value, one_line).serialize(serializer)
+    fn write<S: Serializer>(&self, value: &B, serializer: S, form: Form) -> Result<S::Ok, S::Error> {
+        Written(value, form).serialize(serializer)
     }
 
     fn schema(&self) -> Json {
@@ -492,11 +483,11 @@ impl<K: Kind> Kind for List<K> {
         &self,
         value: &Vec<K::Value>,
         serializer: S,
-        one_line: bool,
+        form: Form,
     ) -> Result<S::Ok, S::Error> {
         let mut list = serializer.serialize_seq(Some(value.len()))?;
         for value in value {
-            list.serialize_element(&WrittenValue { kind: &self.kind, value, one_line })?;
+            list.serialize_element(&WrittenValue { kind: &self.kind, value, form })?;
         }
         list.end()
     }

@@ -92,6 +92,7 @@ mod whoami;
 pub use backup::{BackupBody, BackupPhase, BackupState, BackupsBody};
 pub use bad_request::{BadRequest, Location, TextError, nearest, shown, shown_bytes};
 pub use batch::{BadBatchLine, BatchLine, BatchOp, BatchResult};
+pub use body::Answer;
 pub use bulk::{
     BULK_MAX, BulkCancelAnswer, BulkCancelBody, BulkMoveAnswer, BulkMoveBody, BulkRedriveAnswer, MoveTo,
     PurgeAnswer, PurgeBody, SkippedBody,

@@ -1,7 +1,7 @@
 //! Parts of a body: a required member, an optional member, or several members that belong together.
 
 use crate::bad_request::BadRequest;
-use crate::body::{Body, Slots, Source};
+use crate::body::{Body, Form, Slots, Source};
 use crate::kind::{Kind, OrNull, WrittenValue, or_null};
 use crate::openapi::schema::Member;
 use serde::ser::SerializeMap;
@@ -47,7 +47,7 @@ pub(crate) trait Part {
         own: &'static str,
         value: &Self::Value,
         map: &mut M,
-        one_line: bool,
+        form: Form,
     ) -> Result<(), M::Error>;
 
     /// Adds the schemas of the members to `all`. `what` is the doc comment of the field.
@@ -138,7 +138,7 @@ where
         slots: Slots<'_, '_>,
         source: Source,
     ) -> Result<P::Value, BadRequest> {
-        let is_given = |raw: &&RawValue| source == Source::Request || raw.get() != "null";
+        let is_given = |raw: &&RawValue| source.is_checked() || raw.get() != "null";
         match &self.usual {
             Some(usual) if !slots.iter().flatten().any(is_given) => Ok(usual()),
             _ => self.part.read(own, slots, source),
@@ -164,10 +164,10 @@ where
         own: &'static str,
         value: &P::Value,
         map: &mut M,
-        one_line: bool,
+        form: Form,
     ) -> Result<(), M::Error> {
         if self.is_written || self.usual.as_ref().is_none_or(|usual| *value != usual()) {
-            self.part.write(own, value, map, one_line)?;
+            self.part.write(own, value, map, form)?;
         }
         Ok(())
     }
@@ -196,9 +196,9 @@ impl<K: Kind> Part for K {
         own: &'static str,
         value: &K::Value,
         map: &mut M,
-        one_line: bool,
+        form: Form,
     ) -> Result<(), M::Error> {
-        map.serialize_entry(own, &WrittenValue { kind: self, value, one_line })
+        map.serialize_entry(own, &WrittenValue { kind: self, value, form })
     }
 
     fn describe(&self, own: &'static str, what: String, required: bool, all: &mut Vec<Member>) {
@@ -240,9 +240,9 @@ impl<P: Part> Part for OrLeftOut<P> {
         own: &'static str,
         value: &Self::Value,
         map: &mut M,
-        one_line: bool,
+        form: Form,
     ) -> Result<(), M::Error> {
-        value.as_ref().map_or(Ok(()), |value| self.0.write(own, value, map, one_line))
+        value.as_ref().map_or(Ok(()), |value| self.0.write(own, value, map, form))
     }
 
     fn describe(&self, own: &'static str, what: String, required: bool, all: &mut Vec<Member>) {
@@ -287,9 +287,9 @@ impl<P: Part> Part for Maybe<P> {
         own: &'static str,
         value: &Option<P::Value>,
         map: &mut M,
-        one_line: bool,
+        form: Form,
     ) -> Result<(), M::Error> {
-        value.as_ref().map_or(Ok(()), |value| self.0.write(own, value, map, one_line))
+        value.as_ref().map_or(Ok(()), |value| self.0.write(own, value, map, form))
     }
 
     fn describe(&self, own: &'static str, what: String, _: bool, all: &mut Vec<Member>) {
@@ -329,9 +329,9 @@ impl<B: Body> Part for MembersOf<B> {
         _: &'static str,
         value: &B,
         map: &mut M,
-        one_line: bool,
+        form: Form,
     ) -> Result<(), M::Error> {
-        value.write(map, one_line)
+        value.write(map, form)
     }
 
     fn describe(&self, _: &'static str, _: String, required: bool, all: &mut Vec<Member>) {

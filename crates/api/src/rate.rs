@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value as Json, json};
 
 use crate::bad_request::{BadRequest, TextError, shown};
-use crate::body::Source;
+use crate::body::{Form, Source};
 use crate::kind::Kind;
 use crate::openapi::schema;
 use crate::{duration, value};
@@ -90,7 +90,7 @@ impl Kind for Rate {
         text.parse().map_err(|error: TextError| error.of_member(path))
     }
 
-    fn write<S: Serializer>(&self, rate: &RateBody, serializer: S, _: bool) -> Result<S::Ok, S::Error> {
+    fn write<S: Serializer>(&self, rate: &RateBody, serializer: S, _: Form) -> Result<S::Ok, S::Error> {
         serializer.collect_str(rate)
     }
 

@@ -1,7 +1,7 @@
 //! The retry policy: how often and how soon a failed task is tried again.
 
 use crate::bad_request::BadRequest;
-use crate::body::{Meaning, Slots, Source, body, role};
+use crate::body::{Form, Meaning, Slots, Source, body, role};
 use crate::kind::{Kind, duration, number, one_of, or_null};
 use crate::part::may;
 use crate::{duration, value};
@@ -133,7 +133,7 @@ impl Kind for Jitter {
         })
     }
 
-    fn write<S: Serializer>(&self, percent: &u8, serializer: S, _: bool) -> Result<S::Ok, S::Error> {
+    fn write<S: Serializer>(&self, percent: &u8, serializer: S, _: Form) -> Result<S::Ok, S::Error> {
         serializer.serialize_f64(f64::from(*percent) / 100.0)
     }
 

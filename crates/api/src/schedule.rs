@@ -7,7 +7,7 @@ use crate::choice::choice;
 use crate::kind::{Kind, choice, count, duration, flag, instant, key, list, number, object, or_null, text};
 use crate::openapi::schema::Rule;
 use crate::part::{flat, has, may, members_of, or, or_made, shown, unless};
-use crate::payload::{PayloadBody, payload};
+use crate::payload::{PayloadBody, passed_payload};
 use crate::settings::LIMIT_MAX;
 use crate::terms::Terms;
 use serde_json::{Value as Json, json};
@@ -126,7 +126,7 @@ body! {
         /// The rule for an instant that comes while the task of an earlier instant is live: leave it out, put its task when the earlier one has ended, or put it at once. Default: `allow`.
         overlap: Overlap = or(Overlap::Allow, choice());
         /// The payload of the tasks.
-        payload: PayloadBody = or_made(PayloadBody::default, payload());
+        payload: PayloadBody = or_made(PayloadBody::default, passed_payload());
         /// The terms of the tasks: tags, priority, group, retry policy and expiry.
         terms: Terms = flat();
     }

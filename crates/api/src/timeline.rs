@@ -6,7 +6,7 @@ use crate::due::{at, at_ms, one_time};
 use crate::kind::{Kind, list, object};
 use crate::openapi::schema::Rule;
 use crate::part::{may, or_made};
-use crate::payload::{PayloadBody, payload};
+use crate::payload::{PayloadBody, passed_payload};
 use crate::time;
 
 /// Maximum number of instants in a timeline: almost three years with one instant a day.
@@ -19,7 +19,7 @@ body! {
         at: Option<i64> = may(at());
         /// The task becomes due at this instant, in milliseconds since 1970.
         at_ms: Option<i64> = may(at_ms());
-        payload: PayloadBody = or_made(PayloadBody::default, payload());
+        payload: PayloadBody = or_made(PayloadBody::default, passed_payload());
     }
     example: r#"{"at": "2030-01-01T00:00:00Z"}"#;
     elsewhere: &[("delay", "the instants of a timeline are absolute: write `at` or `at_ms`")];

@@ -52,7 +52,21 @@ impl ExportLine {
     /// Text that is not a JSON object with exactly one of the members `export`, `queue`, `task`, `dead`, `schedule`, `cursor` and `end`. In the
     /// value of the member: unknown, repeated or missing members, and values of the wrong kind or outside their limits.
     pub fn parse(bytes: &[u8]) -> Result<Self, BadRequest> {
-        if let Some(task) = plain_task(bytes) {
+        Self::read(bytes, Source::Export)
+    }
+
+    /// Reads one line as [`parse`](Self::parse) does, and refuses a payload that some JSON readers cannot read. See
+    /// [`PayloadBody::check_portable`](crate::PayloadBody::check_portable). A payload that stands beside `payload_invalid: true` is taken as it is.
+    ///
+    /// # Errors
+    ///
+    /// As [`parse`](Self::parse). For such a payload the error names the first place that cannot be read.
+    pub fn parse_portable(bytes: &[u8]) -> Result<Self, BadRequest> {
+        Self::read(bytes, Source::PortableExport)
+    }
+
+    fn read(bytes: &[u8], source: Source) -> Result<Self, BadRequest> {
+        if let Some(task) = plain_task(bytes, source) {
             return Ok(Self::Task(Box::new(task)));
         }
         let mut slots = [None; WORDS.len()];
@@ -66,21 +80,21 @@ impl ExportLine {
             };
             return Err(BadRequest::body(what, hint));
         };
-        Self::of(name, raw).map_err(|refused| match name {
+        Self::of(name, raw, source).map_err(|refused| match name {
             "cursor" => refused,
             _ => inside(name, refused),
         })
     }
 
-    fn of(name: &str, raw: &RawValue) -> Result<Self, BadRequest> {
+    fn of(name: &str, raw: &RawValue, source: Source) -> Result<Self, BadRequest> {
         Ok(match name {
-            "export" => Self::Header(HeaderMembers::of_value(raw, Source::Request)?.header),
-            "queue" => Self::Queue(Box::new(ExportQueue::of_value(raw, Source::Request)?)),
-            "task" => Self::Task(Box::new(ExportTask::of(raw, false)?)),
-            "dead" => Self::Task(Box::new(ExportTask::of(raw, true)?)),
-            "schedule" => Self::Schedule(Box::new(ExportSchedule::of_value(raw, Source::Request)?)),
+            "export" => Self::Header(HeaderMembers::of_value(raw, source)?.header),
+            "queue" => Self::Queue(Box::new(ExportQueue::of_value(raw, source)?)),
+            "task" => Self::Task(Box::new(ExportTask::of(raw, false, source)?)),
+            "dead" => Self::Task(Box::new(ExportTask::of(raw, true, source)?)),
+            "schedule" => Self::Schedule(Box::new(ExportSchedule::of_value(raw, source)?)),
             "cursor" => Self::Cursor(cursor(raw)?),
-            _ => Self::End(ExportEnd::of_value(raw, Source::Request)?),
+            _ => Self::End(ExportEnd::of_value(raw, source)?),
         })
     }
 
@@ -89,19 +103,6 @@ impl ExportLine {
         serde_json::to_writer(&mut *out, self)
             .expect("types of this crate have string keys and write into memory");
         out.push(b'\n');
-    }
-
-    /// Refuses a payload that some JSON readers cannot read. See [`PayloadBody::check_portable`](crate::PayloadBody::check_portable).
-    ///
-    /// # Errors
-    ///
-    /// The error names the first such place.
-    pub fn check_portable(&self) -> Result<(), BadRequest> {
-        match self {
-            Self::Task(task) => task.check_portable(),
-            Self::Schedule(schedule) => schedule.spec.payload.check_portable(),
-            Self::Header(_) | Self::Queue(_) | Self::Cursor(_) | Self::End(_) => Ok(()),
-        }
     }
 }
 
@@ -126,9 +127,9 @@ impl Serialize for ExportLine {
 
 /// Reads a task line that has the form in which this crate writes it. This saves one pass over the text. `None`: the line has another form,
 /// or a fault that the general parser has to name.
-fn plain_task(bytes: &[u8]) -> Option<ExportTask> {
+fn plain_task(bytes: &[u8], source: Source) -> Option<ExportTask> {
     let inner = bytes.trim_ascii().strip_prefix(br#"{"task":"#)?.strip_suffix(b"}")?;
-    ExportTask::of_line(inner, false).ok()
+    ExportTask::of_line(inner, false, source).ok()
 }
 
 fn cursor(raw: &RawValue) -> Result<String, BadRequest> {

@@ -11,7 +11,7 @@ use crate::payload::{PayloadBody, exported_payload};
 use crate::retry::RetryBody;
 use crate::task::{DeathBody, DeathReason, FailureBody, TaskState};
 use crate::terms::PRIORITY_DEFAULT;
-use crate::timeline::{self, MomentBody, timeline};
+use crate::timeline::{MomentBody, timeline};
 use crate::trace::TraceContext;
 use serde_json::value::RawValue;
 
@@ -130,24 +130,19 @@ fn are_few(path: &str, failures: &Vec<FailureBody>) -> Result<(), BadRequest> {
 }
 
 impl ExportTask {
-    pub(super) fn of(raw: &RawValue, dead: bool) -> Result<Self, BadRequest> {
+    pub(super) fn of(raw: &RawValue, dead: bool, source: Source) -> Result<Self, BadRequest> {
         Self::check_object(raw)?;
-        Self::of_line(raw.get().as_bytes(), dead)
+        Self::of_line(raw.get().as_bytes(), dead, source)
     }
 
-    pub(super) fn of_line(bytes: &[u8], dead: bool) -> Result<Self, BadRequest> {
+    pub(super) fn of_line(bytes: &[u8], dead: bool, source: Source) -> Result<Self, BadRequest> {
         let mut slots = [None; MEMBERS_MAX];
         json::read_members(bytes, if dead { &DEAD } else { &LIVE }, &mut slots)?;
-        let task = Self::read(&slots, Source::Request)?;
+        let task = Self::read(&slots, source)?;
         if dead && task.death.is_none() {
             return Err(choice::<DeathReason>().missing("reason"));
         }
         Ok(task)
-    }
-
-    pub(super) fn check_portable(&self) -> Result<(), BadRequest> {
-        self.payload.check_portable()?;
-        timeline::check_portable(&self.timeline)
     }
 
     fn check_step(&self) -> Result<(), BadRequest> {

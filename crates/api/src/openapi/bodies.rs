@@ -292,7 +292,7 @@ mod tests {
                 json!(1)
             }
             "queues" | "tasks" | "dead" | "schedules" | "step" => json!(0),
-            "virtual_clock" | "paused" | "draining" | "keyless" => json!(true),
+            "virtual_clock" | "paused" | "draining" | "keyless" | "payload_invalid" => json!(true),
             "scope" | "tags" | "failures" | "waiting" => json!([]),
             "timeline" => json!([{ "at": "2030-01-01T00:00:00Z" }]),
             "settings" | "retry" | "tally" => json!({}),

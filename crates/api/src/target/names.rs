@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value as Json, json};
 
 use crate::bad_request::BadRequest;
-use crate::body::Source;
+use crate::body::{Form, Source};
 use crate::kind::Kind;
 use crate::value;
 
@@ -32,13 +32,13 @@ impl Kind for Names {
         }
         let texts: BTreeMap<String, String> = serde_json::from_str(raw.get())
             .map_err(|_| refused("has a value that is not a string".to_owned()))?;
-        if source == Source::Request && texts.len() > self.max {
+        if source.is_checked() && texts.len() > self.max {
             return Err(refused(format!("has {} members, more than {}", texts.len(), self.max)));
         }
         Ok(texts)
     }
 
-    fn write<S: Serializer>(&self, value: &Self::Value, serializer: S, _: bool) -> Result<S::Ok, S::Error> {
+    fn write<S: Serializer>(&self, value: &Self::Value, serializer: S, _: Form) -> Result<S::Ok, S::Error> {
         serializer.collect_map(value)
     }
 

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value as Json, json};
 
 use crate::bad_request::{BadRequest, inside};
-use crate::body::{Body, Source, body};
+use crate::body::{Body, Form, Source, body};
 use crate::kind::{Kind, flag, or_null, text};
 use crate::part::may;
 
@@ -92,7 +92,7 @@ impl Kind for Secret {
         }
     }
 
-    fn write<S: Serializer>(&self, value: &SecretBody, serializer: S, _: bool) -> Result<S::Ok, S::Error> {
+    fn write<S: Serializer>(&self, value: &SecretBody, serializer: S, _: Form) -> Result<S::Ok, S::Error> {
         match value {
             SecretBody::Text(text) => serializer.serialize_str(text),
             SecretBody::Name(name) => {

@@ -114,7 +114,7 @@ pub(crate) struct Serve {
     ///
     /// Such payloads have numbers beyond 64-bit floats or of more than 1,000 digits, half surrogate pairs such as `\ud800`, or a member
     /// twice in one object. One such payload makes a whole lease answer unreadable to a strict reader. Without this option they are refused
-    /// in puts; stored payloads are delivered in any case
+    /// in puts, and stored ones are delivered in base64
     #[arg(long, help_heading = OF_TASKS, env = "TICKWHEEL_LAX_JSON", value_parser = BoolishValueParser::new())]
     lax_json: bool,
     /// The address to listen on; port 0 takes any free port

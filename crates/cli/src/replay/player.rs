@@ -5,8 +5,8 @@ use std::io::{BufRead, Write};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use tickwheel_api::PayloadBody;
 use tickwheel_api::replay::ReplayDelivery;
+use tickwheel_api::{Answer, PayloadBody};
 use tickwheel_queue::{
     Ack, CancelError, Cancelled, Key, Lease, Leased, ListQueues, Pending, Put, PutError, Queue, QueueCounts,
     QueueName, Stored, Timestamp, TokenAnswer, Unavailable, WhichQueues,
@@ -40,6 +40,7 @@ pub(crate) fn play(input: impl BufRead, out: impl Write, is_lax: bool) -> Result
     let mut player = Player {
         queue,
         out,
+        is_lax,
         at: first.at,
         behind: 0,
         dues: HashMap::new(),
@@ -63,6 +64,8 @@ pub(crate) fn play(input: impl BufRead, out: impl Write, is_lax: bool) -> Result
 struct Player<W> {
     queue: Queue,
     out: W,
+    /// Whether deliveries are written for readers of any JSON.
+    is_lax: bool,
     /// The instant of the current line.
     at: Timestamp,
     /// Lines since the clock was moved.
@@ -210,7 +213,9 @@ impl<W: Write> Player<W> {
             },
         };
         self.summary.fired += 1;
-        self.out.write_all(&delivery.to_line()).context(STDOUT)
+        let delivery = Answer { body: delivery, lax: self.is_lax };
+        serde_json::to_writer(&mut self.out, &delivery).map_err(std::io::Error::from).context(STDOUT)?;
+        self.out.write_all(b"\n").context(STDOUT)
     }
 
     /// Checks answers, oldest first, until at most `left` calls are under way.

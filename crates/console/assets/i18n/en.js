@@ -307,6 +307,7 @@ export const en = {
     'pause.text': 'Nothing of the queue is delivered. New tasks are taken, and those that workers have stay theirs.',
     'pause.title': 'Pause {queue}',
     'payload.binary': 'The payload is no text. Its bytes are shown.',
+    'payload.invalid': 'The payload has the type application/json, but it is no JSON that all readers can read.',
     'payload.binary_theirs': 'Their payload is no text.',
     'payload.changed': 'Another caller changed the task meanwhile',
     'payload.changed_text': 'Both versions are below. Saving yours replaces version {version}.',

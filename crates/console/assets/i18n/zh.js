@@ -302,6 +302,7 @@ export const zh = {
     'pause.text': '队列不再投递。新任务照常接受，worker 手里的任务不变。',
     'pause.title': '暂停 {queue}',
     'payload.binary': '消息体不是文本，下面是它的字节。',
+    'payload.invalid': '消息体的类型是 application/json，但它不是所有程序都能读的 JSON。',
     'payload.binary_theirs': '对方的消息体不是文本。',
     'payload.changed': '其间另一个调用方修改了这个任务',
     'payload.changed_text': '下面是两个版本。保存你的会替换版本 {version}。',

@@ -58,6 +58,7 @@ function Payload({ task, payload }) {
                 <button type="button" class="quiet" onClick=${() => download(name, payload.bytes, payload.type)}>${t('payload.download')}</button>
             </div>
         </div>
+        ${task.payload_invalid === true && html`<p class="note">${t('payload.invalid')}</p>`}
         ${payload.kind === 'binary' && html`<p class="dim">${t('payload.binary')}</p>`}
         <pre class="payload" tabindex="0" role="region" aria-label=${t('task.payload')}><code>${payload.shown}</code></pre>
         ${payload.cut && html`<p class="note">${t('payload.cut', { size: size(payload.size) })}</p>`}

@@ -1,7 +1,7 @@
 //! Payloads that follow JSON's grammar but that some readers reject.
 
 use serde_json::{Value, json};
-use tickwheel_api::{PayloadBody, PutBody};
+use tickwheel_api::{LeasedTasks, PayloadBody, PutBody, TaskBody};
 use tickwheel_server::{Config, PostgresPlan, Store};
 
 use crate::postgres;
@@ -91,6 +91,72 @@ fn a_lax_server_takes_and_delivers_such_payloads_unchanged() {
     for (payload, ..) in ODD {
         assert!(leased.text().contains(&format!(r#""payload":{payload},"#)), "{payload}: {}", leased.text());
     }
+}
+
+/// A line of an export, with this text as the payload of its task.
+fn marked_line(key: &str, payload: &str) -> String {
+    let packed = in_base64(payload).replace("text/plain", "application/json");
+    let members = packed.strip_prefix('{').and_then(|packed| packed.strip_suffix('}')).expect("an object");
+    format!(
+        r#"{{"task":{{"queue":"q","key":"{key}","id":1,"due_at":"1970-01-01T00:00:00Z","put_at":"1970-01-01T00:00:00Z",{members},"payload_invalid":true}}}}"#
+    )
+}
+
+/// The story: a store held payloads of the type `application/json` that were never checked. One of them made each lease and each list that had
+/// it unreadable, and the export of the store was refused by the import.
+#[test]
+fn stored_payloads_that_some_readers_cannot_read_are_answered_in_base64() {
+    let mut payloads: Vec<&str> = ODD.iter().map(|(payload, ..)| *payload).collect();
+    payloads.push("{");
+    let source = Served::memory();
+    let header = source.call("GET", "/v1/export", "").text();
+    let header = header.lines().next().expect("a header");
+    let lines: Vec<String> = payloads
+        .iter()
+        .enumerate()
+        .map(|(index, payload)| {
+            marked_line(&index.to_string(), payload).replace(r#""id":1"#, &format!(r#""id":{}"#, index + 1))
+        })
+        .collect();
+    let imports = |served: &Served, text: &str| {
+        let done = served.call("POST", "/v1/import", text).lines().pop().expect("an end");
+        assert_eq!(done["end"].get("problem").unwrap_or(&Value::Null), &Value::Null, "{done}");
+    };
+    imports(&source, &format!("{header}\n{}\n", lines.join("\n")));
+    // Without the mark, the line is refused as a put is.
+    let bare = marked_line("bare", "1e400").replace(r#","payload_invalid":true"#, "");
+    let refused =
+        source.call("POST", "/v1/import", &format!("{header}\n{bare}\n")).lines().pop().expect("an end");
+    is_refused(&refused["end"]["problem"], "task.payload", "`1e400` at byte 0");
+
+    // The export goes into another server as it is, and has equal lines there.
+    let tasks = |served: &Served| -> Vec<String> {
+        let text = served.call("GET", "/v1/export", "").text();
+        text.lines().filter(|line| line.starts_with(r#"{"task""#)).map(str::to_owned).collect()
+    };
+    let target = Served::memory();
+    imports(&target, &source.call("GET", "/v1/export", "").text());
+    assert_eq!(tasks(&target).len(), payloads.len());
+    let marks = |line: &String| line.contains(r#""payload_invalid":true"#);
+    assert!(tasks(&target).iter().all(marks) && tasks(&source).iter().all(marks), "{:?}", tasks(&target));
+
+    for (index, payload) in payloads.iter().enumerate() {
+        let got = target.call("GET", &format!("/v1/queues/q/tasks/{index}"), "");
+        assert_eq!(got.json()["payload_invalid"], true, "{}", got.text());
+        let read: TaskBody = serde_json::from_str(&got.text()).expect("a task");
+        assert_eq!(read.payload, Some(PayloadBody::json(payload.as_bytes().to_vec())));
+    }
+    let listed = target.expect(200, "GET", "/v1/queues/q/tasks", "");
+    assert!(listed["tasks"].as_array().expect("tasks").iter().all(|task| task["payload_invalid"] == true));
+    let leased = target.call("POST", "/v1/queues/q/lease", r#"{"max":9}"#);
+    assert!(
+        leased.json()["tasks"].as_array().expect("tasks").iter().all(|task| task["payload_invalid"] == true)
+    );
+    let leased: LeasedTasks = serde_json::from_str(&leased.text()).expect("leases");
+    let mut found: Vec<Vec<u8>> = leased.tasks.into_iter().map(|task| task.payload.bytes).collect();
+    found.sort();
+    payloads.sort_unstable();
+    assert_eq!(found, payloads.iter().map(|payload| payload.as_bytes().to_vec()).collect::<Vec<_>>());
 }
 
 /// The story: rows were written into the inbox past the functions of the database, with JSON that workers cannot read. They end among the

@@ -195,7 +195,7 @@ impl Import {
 
 /// Parses a line. A long line is parsed on another thread.
 async fn parse(app: Arc<App>, text: Vec<u8>) -> Result<ExportLine, Box<Problem>> {
-    let read = app.portable(ExportLine::parse, ExportLine::check_portable);
+    let read = if app.lax_json { ExportLine::parse } else { ExportLine::parse_portable };
     let line = match text.len() {
         ..=LONG_BYTES => read(&text),
         _ => aside(move || read(&text)).await?,

@@ -30,6 +30,7 @@ handlers! {
 async fn lease(mut call: Call) -> Result<Response, Refusal> {
     let request = call.json().await?.read(LeaseBody::parse).await?;
     let (app, trace) = (call.app(), call.trace());
+    let lax = app.lax_json;
     // A stopping server answers at once, with the tasks that are ready.
     let wait = if app.stopping.is_given() { Duration::ZERO } else { Duration::from_millis(request.wait_ms) };
     let watched = call.turn.watch();
@@ -42,7 +43,7 @@ async fn lease(mut call: Call) -> Result<Response, Refusal> {
     drop(watched);
     let waited = (!wait.is_zero()).then(|| app.requests.waited(begun));
     let bytes = |task: &Leased| task.body.payload_at(task.step).0.len();
-    let mut answer = stream::tasks(leased, bytes, translate::leased_task, String::new()).await;
+    let mut answer = stream::tasks(leased, bytes, translate::leased_task, lax, String::new()).await;
     if let Some(waited) = waited {
         answer.extensions_mut().insert(waited);
     }

@@ -8,8 +8,8 @@ use axum::http::header::LOCATION;
 use axum::response::Response;
 use tickwheel_api::path::schedule_path;
 use tickwheel_api::{
-    DeleteScheduleAnswer, PreviewBody, PreviewQuery, Problem, ScheduleGone, ScheduleSort, ScheduleSpec,
-    SchedulesPage, SchedulesQuery,
+    Answer, DeleteScheduleAnswer, PreviewBody, PreviewQuery, Problem, ScheduleGone, ScheduleSort,
+    ScheduleSpec, SchedulesPage, SchedulesQuery,
 };
 use tickwheel_queue::{
     DeleteSchedule, GetSchedule, ListAllSchedules, ListSchedules, PutSchedule, QueueName, SCHEDULES_PAGE_MAX,
@@ -53,7 +53,7 @@ async fn put(mut call: Call) -> Result<Response, Refusal> {
     let (created, next) = (stored.created, stored.schedule.record.next.map(tracing::field::display));
     tracing::debug!(queue = queue.as_str(), name = name.as_str(), created, next, "a schedule stands");
     let status = if stored.created { StatusCode::CREATED } else { StatusCode::OK };
-    let mut response = show(status, &stored.schedule);
+    let mut response = show(status, &stored.schedule, call.app().lax_json);
     if stored.created {
         response
             .headers_mut()
@@ -64,7 +64,8 @@ async fn put(mut call: Call) -> Result<Response, Refusal> {
 
 /// `GET`: the schedule and its progress.
 async fn get(call: Call) -> Result<Response, Refusal> {
-    Ok(show(StatusCode::OK, &find(&call.caller, call.queue(), &call.schedule_name()?).await?))
+    let view = find(&call.caller, call.queue(), &call.schedule_name()?).await?;
+    Ok(show(StatusCode::OK, &view, call.app().lax_json))
 }
 
 /// `DELETE`: the schedule makes no more tasks; existing tasks stay.
@@ -110,7 +111,7 @@ async fn list(call: Call) -> Result<Response, Refusal> {
     // The query asks for one schedule more than the page shows. It tells whether there is another page.
     let list = ListSchedules { queue: call.queue().clone(), after, max: limit + 1 };
     let found = call.caller.schedules(list)?.await?;
-    page(found, limit, |last| schedule::cursor(&last.name)).await
+    page(found, limit, call.app().lax_json, |last| schedule::cursor(&last.name)).await
 }
 
 /// `GET` on all queues in the token's scope: one page, in the order of queues and names, or of next instants. Other
@@ -122,12 +123,13 @@ async fn all(call: Call) -> Result<Response, Refusal> {
         ScheduleSort::Name => {
             let read = |text: String| schedule::read_all_cursor(&text).ok_or_else(foreign_cursor);
             let found = of.first(cursor.map(read).transpose()?, limit + 1).await?;
-            page(found, limit, |last| schedule::all_cursor(&last.queue, &last.name)).await
+            page(found, limit, call.app().lax_json, |last| schedule::all_cursor(&last.queue, &last.name))
+                .await
         }
         ScheduleSort::Next => {
             let read = |text: String| NextPlace::read(&text).ok_or_else(foreign_cursor);
             let found = of.soonest(cursor.map(read).transpose()?, limit + 1).await?;
-            page(found, limit, |last| NextPlace::of(last).cursor()).await
+            page(found, limit, call.app().lax_json, |last| NextPlace::of(last).cursor()).await
         }
     }
 }
@@ -136,6 +138,7 @@ async fn all(call: Call) -> Result<Response, Refusal> {
 async fn page(
     found: Vec<ScheduleView>,
     limit: usize,
+    lax: bool,
     cursor: fn(&ScheduleView) -> String,
 ) -> Result<Response, Refusal> {
     // There may be 16 MiB of payloads.
@@ -143,7 +146,8 @@ async fn page(
         let page = &found[..limit.min(found.len())];
         let next_cursor = page.last().filter(|_| found.len() > limit).map(cursor);
         let schedules = page.iter().map(schedule::schedule_body).collect();
-        answer::json_in_pieces(StatusCode::OK, &SchedulesPage { schedules, next_cursor })
+        let body = SchedulesPage { schedules, next_cursor };
+        answer::json_in_pieces(StatusCode::OK, &Answer { body, lax })
     });
     Ok(written.await?)
 }
@@ -217,6 +221,7 @@ async fn find(caller: &Caller, queue: &QueueName, name: &ScheduleName) -> Result
     Ok(found.map_err(|error| schedule::refused(&error, queue, name, None))?)
 }
 
-fn show(status: StatusCode, view: &ScheduleView) -> Response {
-    answer::versioned(status, view.record.version, &schedule::schedule_body(view))
+fn show(status: StatusCode, view: &ScheduleView, lax: bool) -> Response {
+    let body = Answer { body: schedule::schedule_body(view), lax };
+    answer::versioned(status, view.record.version, &body)
 }

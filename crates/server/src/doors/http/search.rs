@@ -69,10 +69,14 @@ async fn page(caller: &Caller, queue: &QueueName, query: ListQuery) -> Result<Re
     let next = page.next.map(|next| Cursor(next).write(queue, filter));
     let next = next.map_or("null".to_owned(), |next| format!("\"{next}\""));
     let looked_at = page.looked_at.map_or(String::new(), |tasks| format!(",\"looked_at\":{tasks}"));
+    let lax = caller.app.lax_json;
     let rest = format!(",\"next_cursor\":{next}{looked_at}");
     Ok(match query.payloads {
-        true => stream::tasks(page.tasks, |task| task.body.payload_bytes(), translate::task_body, rest).await,
-        false => stream::tasks(page.tasks, |_| 0, translate::task_head, rest).await,
+        true => {
+            let bytes = |task: &TaskView| task.body.payload_bytes();
+            stream::tasks(page.tasks, bytes, translate::task_body, lax, rest).await
+        }
+        false => stream::tasks(page.tasks, |_| 0, translate::task_head, lax, rest).await,
     })
 }
 
@@ -160,7 +164,7 @@ async fn of_key(call: Call) -> Result<Response, Refusal> {
     tasks.truncate(LIST_LIMIT_MAX);
     let rest = format!(",\"truncated\":{truncated}");
     let bytes = |(task, _): &Held| task.body.payload_bytes();
-    Ok(stream::tasks(tasks, bytes, |(task, _)| translate::task_body(task), rest).await)
+    Ok(stream::tasks(tasks, bytes, |(task, _)| translate::task_body(task), caller.app.lax_json, rest).await)
 }
 
 /// A task of a search, with the permit of the search.

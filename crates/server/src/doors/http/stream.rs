@@ -10,7 +10,7 @@ use axum::body::{Body, Bytes, HttpBody};
 use axum::response::{IntoResponse as _, Response};
 use hyper::body::Frame;
 use serde::Serialize;
-use tickwheel_api::Problem;
+use tickwheel_api::{Answer, Problem};
 
 use crate::access::refusal::Refusal;
 use crate::base::aside::{LONG_BYTES, aside};
@@ -24,20 +24,22 @@ const WHOLE_BYTES_MAX: usize = 1 << 20;
 /// payload takes time, too.
 const PIECE_TASKS: usize = 64;
 
-/// Answers `{"tasks":[...]<rest>}`, with each task as `one` converts it. `rest` is the JSON text of further members,
-/// each with a comma before it. `payload_bytes` returns the size of a task's payload.
+/// Answers `{"tasks":[...]<rest>}`, with each task as `one` converts it. `lax`: the clients read any JSON. `rest` is the
+/// JSON text of further members, each with a comma before it. `payload_bytes` returns the size of a task's payload.
 pub(crate) async fn tasks<T, O>(
     tasks: Vec<T>,
     payload_bytes: fn(&T) -> usize,
     one: fn(&T) -> O,
+    lax: bool,
     rest: String,
 ) -> Response
 where
     T: Send + Unpin + 'static,
-    O: Serialize + 'static,
+    O: 'static,
+    Answer<O>: Serialize,
 {
     let bytes: usize = tasks.iter().map(payload_bytes).sum();
-    let mut list = TaskList { tasks: tasks.into_iter(), one, rest, state: State::Open };
+    let mut list = TaskList { tasks: tasks.into_iter(), one, lax, rest, state: State::Open };
     let body = if bytes <= LONG_BYTES {
         list.whole().await.into_body()
     } else if bytes <= WHOLE_BYTES_MAX {
@@ -55,6 +57,7 @@ where
 struct TaskList<T, O> {
     tasks: std::vec::IntoIter<T>,
     one: fn(&T) -> O,
+    lax: bool,
     rest: String,
     state: State,
 }
@@ -71,7 +74,10 @@ enum State {
     Closed,
 }
 
-impl<T, O: Serialize> TaskList<T, O> {
+impl<T, O> TaskList<T, O>
+where
+    Answer<O>: Serialize,
+{
     /// Writes the next piece, which ends with the task that reaches the size of a piece; small tasks share one piece.
     /// `false`: nothing is left.
     fn piece(&mut self, out: &mut Pieces) -> bool {
@@ -114,7 +120,7 @@ impl<T, O: Serialize> TaskList<T, O> {
         if self.state == State::Further {
             out.push(b",");
         }
-        serde_json::to_writer(out, &(self.one)(&task))
+        serde_json::to_writer(out, &Answer { body: (self.one)(&task), lax: self.lax })
             .expect("our own types have string keys, and memory takes all");
         State::Further
     }
@@ -130,7 +136,10 @@ struct Streamed<T, O> {
 /// The next pieces, which another thread makes now; they are empty at the end.
 type Making<T, O> = Pin<Box<dyn Future<Output = Result<(TaskList<T, O>, Pieces), Problem>> + Send>>;
 
-fn making<T: Send + 'static, O: Serialize + 'static>(mut list: TaskList<T, O>) -> Making<T, O> {
+fn making<T: Send + 'static, O: 'static>(mut list: TaskList<T, O>) -> Making<T, O>
+where
+    Answer<O>: Serialize,
+{
     Box::pin(aside(move || {
         let mut pieces = Pieces::default();
         list.piece(&mut pieces);
@@ -138,7 +147,10 @@ fn making<T: Send + 'static, O: Serialize + 'static>(mut list: TaskList<T, O>) -
     }))
 }
 
-impl<T: Send + 'static, O: Serialize + 'static> HttpBody for Streamed<T, O> {
+impl<T: Send + 'static, O: 'static> HttpBody for Streamed<T, O>
+where
+    Answer<O>: Serialize,
+{
     type Data = Bytes;
     type Error = Problem;
 
@@ -209,7 +221,8 @@ mod tests {
             let tasks = leased(count, payload_bytes);
             let expected = serde_json::to_vec(&LeasedTasks { tasks: tasks.clone() }).expect("JSON");
             let answer =
-                super::tasks(tasks, |task| task.payload.bytes.len(), Clone::clone, String::new()).await;
+                super::tasks(tasks, |task| task.payload.bytes.len(), Clone::clone, false, String::new())
+                    .await;
             let pieces = pieces(answer.into_body()).await;
             assert!(pieces.concat() == expected, "{count} of {payload_bytes}");
             assert_eq!(pieces.len(), piece_count, "{count} of {payload_bytes}");
@@ -222,7 +235,7 @@ mod tests {
         // A list of this size is written in steps on this thread; the work of other threads would not block it.
         let turns = turns();
         let bytes = |task: &LeasedTask| task.payload.bytes.len();
-        let answer = super::tasks(leased(1_000, 10), bytes, Clone::clone, String::new()).await;
+        let answer = super::tasks(leased(1_000, 10), bytes, Clone::clone, false, String::new()).await;
         pieces(answer.into_body()).await;
         let turns = turns.load(Ordering::Relaxed);
         assert!(turns >= 14, "{turns} turns while 1,000 tasks were written");
@@ -233,7 +246,7 @@ mod tests {
         let page = TasksPage { tasks: Vec::new(), next_cursor: Some("c".to_owned()), looked_at: None };
         let expected = serde_json::to_vec(&page).expect("JSON");
         let rest = ",\"next_cursor\":\"c\"".to_owned();
-        let answer = super::tasks(Vec::<u64>::new(), |_| 0, |task| *task, rest).await;
+        let answer = super::tasks(leased(0, 0), |_| 0, Clone::clone, false, rest).await;
         assert_eq!(pieces(answer.into_body()).await.concat(), expected);
     }
 }

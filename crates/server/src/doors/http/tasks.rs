@@ -65,7 +65,11 @@ async fn get(call: Call) -> Result<Response, Refusal> {
     let found = call.caller.get(translate::get(queue, &key))?.await;
     let task = found.map_err(|error| translate::get_refused(&error, queue, &key))?;
     let is_long = task.body.payload_bytes() > LONG_BYTES;
-    let write = move || answer::versioned(StatusCode::OK, task.version, &translate::task_body(&task));
+    let lax = call.app().lax_json;
+    let write = move || {
+        let body = tickwheel_api::Answer { body: translate::task_body(&task), lax };
+        answer::versioned(StatusCode::OK, task.version, &body)
+    };
     Ok(if is_long { aside(write).await? } else { write() })
 }
 
