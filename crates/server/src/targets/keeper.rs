@@ -324,7 +324,10 @@ impl Targets {
         queue: &QueueName,
         limit: usize,
     ) -> Result<Vec<AttemptBody>, Refusal> {
-        let Some(view) = self.0.push.view(queue) else { return Err(no_target(queue)) };
+        let Some(view) = self.0.push.view(queue) else {
+            // The runners may not have begun yet.
+            return self.record(queue).await?.map(|_| Vec::new()).ok_or_else(|| no_target(queue));
+        };
         Ok(view.attempts.newest(limit).iter().map(shown::attempt).collect())
     }
 

@@ -107,7 +107,8 @@ impl Sink for Nothing {
     }
 }
 
-fn pause(stored: &Stored) -> Option<Pause> {
+/// Why nothing is sent to a target with these settings; `None`: messages are sent.
+pub(super) fn pause(stored: &Stored) -> Option<Pause> {
     match &stored.pause {
         Some(StoredPause::Disabled(reason)) => Some(Pause::Disabled(reason.as_str().into())),
         Some(StoredPause::Paused) => Some(Pause::Paused),

@@ -7,11 +7,12 @@ use tickwheel_api::{
     TargetRow, TargetState, TargetTestBody, TargetView,
 };
 use tickwheel_push::broker::LinkState;
-use tickwheel_push::{AttemptRecord, Figures, Report};
+use tickwheel_push::{AttemptRecord, Figures, Pause, Report};
 use tickwheel_queue::{QueueName, TargetRecord};
 use tokio::time::Instant;
 
 use super::facts::HandState;
+use super::made;
 use super::stored::{Stored, kind_of};
 use crate::translate::twin::Twin;
 
@@ -23,7 +24,8 @@ pub(super) fn view(
     running: Option<&tickwheel_push::TargetView>,
     now_ms: i64,
 ) -> TargetView {
-    let State { state, since_ms, next_try_ms, reason, in_flight, attempts } = State::of(running, now_ms);
+    let shown = State::of(running, Some(&stored), now_ms);
+    let State { state, since_ms, next_try_ms, reason, in_flight, attempts } = shown;
     let queue = queue.as_str().to_owned();
     TargetView {
         queue,
@@ -47,7 +49,8 @@ pub(super) fn row(
     now_ms: i64,
 ) -> TargetRow {
     let target = stored.map(|stored| &stored.target);
-    let State { state, since_ms, next_try_ms, reason, in_flight, attempts } = State::of(running, now_ms);
+    let shown = State::of(running, stored, now_ms);
+    let State { state, since_ms, next_try_ms, reason, in_flight, attempts } = shown;
     // Each list shows a kind. So a target whose kind cannot be read is shown as the most common one.
     let kind = target.map(|target| target.kind).or_else(|| kind_of(record)).unwrap_or(TargetKind::Webhook);
     let (queue, to) = (queue.as_str().to_owned(), target.map_or_else(String::new, place));
@@ -88,13 +91,19 @@ struct State {
 }
 
 impl State {
-    /// `None`: the target is stored, and its runner has not begun yet.
-    fn of(running: Option<&tickwheel_push::TargetView>, now_ms: i64) -> Self {
+    /// `running` is `None` if the target is stored, and its runner has not begun yet: the state is then what `stored` says.
+    fn of(running: Option<&tickwheel_push::TargetView>, stored: Option<&Stored>, now_ms: i64) -> Self {
+        let pause = if running.is_none() { stored.and_then(made::pause) } else { None };
+        let (stored_state, why) = match pause {
+            None => (TargetState::Closed, None),
+            Some(Pause::Paused) => (TargetState::Paused, None),
+            Some(Pause::Disabled(reason)) => (TargetState::Disabled, Some(reason.to_string())),
+        };
         Self {
-            state: running.map_or(TargetState::Closed, |running| running.state.twin()),
+            state: running.map_or(stored_state, |running| running.state.twin()),
             since_ms: running.map(|running| before(now_ms, running.since.elapsed())),
             next_try_ms: running.and_then(|running| running.next_try).map(|at| after(now_ms, at)),
-            reason: running.and_then(|running| running.reason.as_deref()).map(str::to_owned),
+            reason: running.and_then(|running| running.reason.as_deref()).map(str::to_owned).or(why),
             in_flight: running.map_or(0, |running| running.in_flight as u64),
             attempts: running.map(|running| counts(&running.figures)).unwrap_or_default(),
         }
@@ -186,6 +195,7 @@ fn answer(bytes: &[u8]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::stored::StoredPause;
     use super::*;
 
     #[test]
@@ -202,5 +212,23 @@ mod tests {
     fn no_query_is_shown_in_a_list() {
         let text = br#"{"kind":"webhook","url":"https://a.example/hooks/{queue}?token=secret"}"#;
         assert_eq!(place(&TargetBody::parse(text).expect("a target")), "https://a.example/hooks/{queue}");
+    }
+
+    /// The story: in the first moment of a server, a target that an answer had disabled was shown as one that works.
+    #[test]
+    fn a_target_whose_runner_has_not_begun_is_shown_as_it_is_stored() {
+        let record = br#"{"target":{"kind":"webhook","url":"https://a.example/"}}"#;
+        let stored = |pause| {
+            let record = TargetRecord { value: record.to_vec().into(), retry: None };
+            Stored { pause, ..Stored::read(&record).expect("a target") }
+        };
+        let shown = |pause| {
+            let State { state, reason, .. } = State::of(None, Some(&stored(pause)), 0);
+            (state, reason)
+        };
+        assert_eq!(shown(None), (TargetState::Closed, None));
+        assert_eq!(shown(Some(StoredPause::Paused)), (TargetState::Paused, None));
+        let disabled = shown(Some(StoredPause::Disabled("http 410".to_owned())));
+        assert_eq!(disabled, (TargetState::Disabled, Some("http 410".to_owned())));
     }
 }
