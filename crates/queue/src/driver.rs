@@ -244,7 +244,9 @@ impl<S: QueueStore> Driver<S> {
     /// Gives a stop up if the store does not get on: another owner may take the shard, and no answer can leave.
     fn look_after_stop(&mut self) {
         let is_on_the_way = !self.shard.is_serving() && self.shard.store().can_stall();
-        let waits = self.shard.is_in_doubt() || self.shard.waits_for().is_some() || is_on_the_way;
+        let lacks_descriptor = self.shard.store().lacks_descriptor();
+        let waits =
+            self.shard.is_in_doubt() || self.shard.waits_for().is_some() || is_on_the_way || lacks_descriptor;
         let is_stuck = self.stopping && waits;
         if !is_stuck {
             self.stuck_since = None;

@@ -75,9 +75,9 @@ pub enum ClockChange {
         /// How far the wall clock is ahead of the believed wall clock (ms).
         ahead_ms: i64,
     },
-    /// At a start on another boot, the wall clock is far ahead of the last time in the data. Nothing tells a clock that was set wrong from a machine that
-    /// was off. So what fell due in between is held until the wall clock has stood for a minute. Delays count from the wall clock.
-    Held {
+    /// At a start, the wall clock is far ahead of the last time in the data, and another boot of the machine, or another machine, wrote that time.
+    /// Nothing tells a clock that was set wrong from a machine that was off, so the wall clock is believed.
+    AheadAtStart {
         /// How far the wall clock is ahead of the last time in the data (ms).
         ahead_ms: i64,
     },

@@ -46,7 +46,7 @@ pub enum OpenError {
         /// The reason.
         why: String,
     },
-    /// The wall clock is further ahead of what the data says than [`Options::clock_max_ahead`] allows. Nothing was changed.
+    /// The wall clock is further ahead of what the data says than [`Options::clock_max_ahead`] allows. No task was changed.
     #[error(
         "the wall clock is {ahead_s} s ahead of the last time in the data, and at most {max_s} s are allowed: set the clock right; if it is right, open \
          once with a higher limit"
@@ -204,8 +204,8 @@ impl Options {
     }
 
     /// Refuses an opening whose wall clock is further ahead of the last time in the data than `max`. Default: no limit. Without the limit, an
-    /// opening that is more than five minutes ahead holds what fell due in between for a minute, and then believes the wall clock. A queue
-    /// with a virtual clock has no such limit.
+    /// opening believes the wall clock, unless the same boot of the machine has written down another time. A queue with a virtual clock has
+    /// no such limit.
     #[must_use]
     pub fn clock_max_ahead(mut self, max: Duration) -> Self {
         self.clock_max_ahead = Some(max);

@@ -1,6 +1,5 @@
 //! The source of the driver's time: the machine's clocks, or a clock that stands still until it is moved.
 
-use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use tickwheel::{Clock, SystemClock};
@@ -10,8 +9,6 @@ use tickwheel_store::{ClockNote, WallClock, WallSpan};
 use crate::notice::ClockChange;
 use crate::wall::{Reading, WallGuard, Written, split};
 
-/// The file that systemd makes once it has set the clock by the network on this boot.
-const SYNCHRONISED: &str = "/run/systemd/timesync/synchronized";
 /// The longest wait. After each wait both clocks are read again, so a step of the wall clock is noticed in time.
 const WAIT_MAX: Duration = Duration::from_secs(1);
 
@@ -81,7 +78,7 @@ impl Time {
     /// Returns the wall clock that is believed, to be written down for a later process.
     pub(crate) fn note(&self) -> Option<ClockNote> {
         let Self::Real { guard, boot: Some(boot), .. } = self else { return None };
-        let (boot_ns, wall_ns) = guard.to_write()?;
+        let (boot_ns, wall_ns) = guard.to_write();
         Some(ClockNote { boot: *boot, boot_ns, wall_ns: u64::try_from(wall_ns).ok()? })
     }
 
@@ -176,13 +173,12 @@ fn read(clock: &SystemClock, source: Option<&WallClock>) -> Reading {
     Reading { mono_ns, boot_ns: boot_ns(mono_ns), wall_ns: wall.from_ns, width_ns: wall.width_ns() }
 }
 
-/// Returns what the notes and the last wall time in the data say. A clock that the system has set by the network is believed at once on another
-/// boot.
+/// Returns what the notes and the last wall time in the data say.
 fn written(notes: &[ClockNote], boot: Option<u128>, last: Timestamp) -> Written {
     let of_this_boot = notes.iter().filter(|note| Some(note.boot) == boot).max_by_key(|note| note.boot_ns);
     match of_this_boot {
         Some(note) => Written::SameBoot { boot_ns: note.boot_ns, wall_ns: note.wall_ns.into() },
-        None if last == Timestamp::EPOCH || Path::new(SYNCHRONISED).exists() => Written::Nothing,
+        None if last == Timestamp::EPOCH => Written::Nothing,
         None => Written::OtherBoot { wall_ns: i128::from(last.as_ms()) * 1_000_000 },
     }
 }

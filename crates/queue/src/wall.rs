@@ -105,8 +105,6 @@ pub struct WallGuard {
     lines: Lines,
     /// When a step that is not believed yet was first seen (monotonic ns); `None` if no step is doubted.
     doubted_since_ns: Option<u64>,
-    /// Whether the clock is doubted since a start on another boot. Then the clock is probably right, and it is the time before that is old.
-    holds: bool,
     /// How far the first reading was ahead of what was written down (ns).
     ahead_at_start_ns: i128,
     steps: u64,
@@ -125,7 +123,6 @@ impl WallGuard {
             age_ns: 0,
             lines: Lines::new(first.span()),
             doubted_since_ns: None,
-            holds: false,
             ahead_at_start_ns: 0,
             steps: 0,
             changes: VecDeque::new(),
@@ -145,14 +142,20 @@ impl WallGuard {
         let is_same_boot = matches!(written, Written::SameBoot { .. });
         let by_ns = first.span().ahead_ns(WallSpan::exact(expected));
         let max_ns = CLOCK_GUARD.as_nanos() as i128;
-        // On the same boot, a step back is told. On another one, a clock that is behind has been wrong before, or is wrong now: nothing tells.
-        if by_ns <= max_ns && (by_ns >= -max_ns || !is_same_boot) {
-            return Self { ahead_at_start_ns: by_ns, ..Self::new(first) };
-        }
-        let mut guard = Self::new(Reading { wall_ns: expected, width_ns: 0, ..first });
-        guard.holds = !is_same_boot;
+        let is_far = by_ns.abs() > max_ns;
+        let mut guard = if is_same_boot && is_far {
+            let mut guard = Self::new(Reading { wall_ns: expected, width_ns: 0, ..first });
+            guard.observe(first);
+            guard
+        } else {
+            // Nothing tells a clock that was set wrong from a machine that was off, so it is believed, and told.
+            let mut guard = Self::new(first);
+            if by_ns > max_ns {
+                guard.note(ClockChange::AheadAtStart { ahead_ms: ms(by_ns) });
+            }
+            guard
+        };
         guard.ahead_at_start_ns = by_ns;
-        guard.observe(first);
         guard
     }
 
@@ -180,14 +183,11 @@ impl WallGuard {
             (true, _) if was_doubted => Some(ClockChange::GoneBack { by_ms: ms(ahead_ns) }),
             (true, _) => has_stepped.then_some(ClockChange::Stepped { by_ms: ms(step_ns) }),
             (false, true) => Some(ClockChange::Believed { by_ms: ms(ahead_ns) }),
-            (false, false) if self.holds && !was_doubted => {
-                Some(ClockChange::Held { ahead_ms: ms(ahead_ns) })
-            }
             (false, false) => has_stepped.then_some(ClockChange::Doubted { ahead_ms: ms(ahead_ns) }),
         };
         change.into_iter().for_each(|change| self.note(change));
         if is_believed {
-            (self.doubted_since_ns, self.holds) = (None, false);
+            self.doubted_since_ns = None;
             (self.believed_ns, self.width_ns) = (reading.wall_ns, reading.width_ns);
             self.lines.go_on(offset, seen_ns, self.age_ns);
         } else {
@@ -230,21 +230,17 @@ impl WallGuard {
     }
 
     /// Returns by how much the wall clock may be ahead of the wall time that was last believed (ns), if no step is doubted. A delay that counts
-    /// from now has to count from this much later, so that it is over in any case. After a start on another boot that is not believed yet, the
-    /// wall clock is probably right, and delays count from it.
+    /// from now has to count from this much later, so that it is over in any case.
     #[must_use]
     pub fn width_ns(&self) -> u64 {
-        if !self.holds {
-            return self.width_ns;
-        }
-        u64::try_from(self.offset_ns()).unwrap_or(0).saturating_add(self.last.width_ns)
+        self.width_ns
     }
 
     /// Returns the last reading of the boot-time clock and the wall time that was believed then (ns), to be written down for
-    /// [`going_on`](Self::going_on). `None`: the guard does not know yet which wall time to believe on this boot.
+    /// [`going_on`](Self::going_on).
     #[must_use]
-    pub fn to_write(&self) -> Option<(u64, i128)> {
-        (!self.holds).then_some((self.last.boot_ns, self.believed_ns))
+    pub fn to_write(&self) -> (u64, i128) {
+        (self.last.boot_ns, self.believed_ns)
     }
 
     /// Returns how far the wall clock is ahead of the believed wall clock (ns). The number is 0 unless a step is doubted.

@@ -46,8 +46,8 @@ events! {
     CLOCK_STEPPED = "clock_stepped";
     /// The wall clock was set far ahead, and the step is doubted.
     CLOCK_DOUBTED = "clock_doubted";
-    /// A start on another boot finds the wall clock far ahead of the data, and holds what fell due in between.
-    CLOCK_HELD = "clock_held";
+    /// A start on another boot finds the wall clock far ahead of the data, and believes it.
+    CLOCK_AHEAD = "clock_ahead";
     /// A doubted step is now believed.
     CLOCK_BELIEVED = "clock_believed";
     /// A doubted step was taken back.

@@ -16,7 +16,7 @@ use crate::disk::{Disk, DiskError, DiskOp};
 pub enum Call {
     /// [`Disk::create`].
     Create(Arc<str>),
-    /// [`Disk::open`].
+    /// [`Disk::open`]. Without a descriptor, nothing is done: the call that needs the file opens it later.
     Open(Arc<str>),
     /// [`Disk::write_at`].
     Write {
@@ -146,7 +146,10 @@ impl Call {
     pub fn make<D: Disk>(&self, disk: &mut D, reads: &mut Vec<Vec<u8>>) -> Result<(), DiskError> {
         match self {
             Self::Create(file) => disk.create(file),
-            Self::Open(file) => disk.open(file),
+            Self::Open(file) => match disk.open(file) {
+                Err(error) if error.lacks_descriptor() => Ok(()),
+                opened => opened,
+            },
             Self::Write { file, offset, bytes } => disk.write_at(file, *offset, bytes),
             Self::Zero { file, offset, bytes } => disk.write_at(file, *offset, &ZEROES[..*bytes]),
             Self::Read { file, offset, bytes } => {
@@ -461,7 +464,11 @@ impl<D: Disk> Worker<D> {
             match self.jobs.recv_timeout(DESCRIPTOR_PAUSE) {
                 Ok(job) => self.later.push_back(job),
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return failed(work.job.id, "there is no descriptor"),
+                Err(RecvTimeoutError::Disconnected) => {
+                    // The jobs behind it must not be made without it.
+                    self.later.clear();
+                    return failed(work.job.id, "there is no descriptor");
+                }
             }
         }
     }

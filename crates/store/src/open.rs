@@ -93,6 +93,11 @@ pub trait QueueStore: ShardStore {
         None
     }
 
+    /// Whether the store waits for a file descriptor. A stop does not wait for it for ever.
+    fn lacks_descriptor(&self) -> bool {
+        false
+    }
+
     /// Returns why the shard is not served at present although nothing has failed, as a part of a sentence: another process has it, or the
     /// medium does not answer. `None`: nothing is in the way.
     fn waits_for(&self) -> Option<String> {
@@ -149,6 +154,10 @@ impl<D: Disk, I: Io<D>> QueueStore for DiskStore<D, I> {
 
     fn checkpoint_late(&self) -> Option<u64> {
         Self::checkpoint_late(self)
+    }
+
+    fn lacks_descriptor(&self) -> bool {
+        Self::lacks_descriptor(self)
     }
 
     fn clock_note(&self) -> Option<ClockNote> {

@@ -276,7 +276,7 @@ fn a_start_on_the_same_boot_doubts_as_the_process_before() {
     let changes: Vec<_> = guard.take_changes().collect();
     assert_eq!(changes, [ClockChange::Doubted { ahead_ms: 7_200_000 }]);
     assert_eq!((guard.observe(at(8, 151, 17_301)), guard.width_ns()), (10_101 * SECOND, 0));
-    assert_eq!(guard.to_write(), Some((151_000_000_000, 10_101 * SECOND)), "a further start doubts, too");
+    assert_eq!(guard.to_write(), (151_000_000_000, 10_101 * SECOND), "a further start doubts, too");
     assert_eq!(guard.observe(at(66, 209, 17_359)), 10_159 * SECOND);
     assert_eq!(guard.observe(at(67, 210, 17_360)), 17_360 * SECOND, "it has stood for a minute");
     // The clock is corrected before that.
@@ -299,36 +299,20 @@ fn a_start_on_the_same_boot_follows_all_other_clocks() {
     }
 }
 
-/// Nothing tells a clock that was set wrong from a machine that was off for a night. What fell due in between is held for a minute, and delays count
-/// from the clock, which is probably right.
+/// Nothing tells a clock that was set wrong from a machine that was off for a night.
 #[test]
-fn a_start_on_another_boot_holds_what_fell_due_in_between() {
+fn a_start_on_another_boot_believes_its_clock_and_tells_that_it_is_far_ahead() {
     let written = Written::OtherBoot { wall_ns: 10_000 * SECOND };
-    let mut guard = WallGuard::going_on(at(7, 7, 40_000), written);
-    assert_eq!(guard.take_changes().collect::<Vec<_>>(), [ClockChange::Held { ahead_ms: 30_000_000 }]);
-    assert_eq!(guard.observe(at(8, 8, 40_001)), 10_001 * SECOND);
-    assert_eq!(i128::from(guard.width_ns()), 30_000 * SECOND, "a delay counts from the clock");
-    assert_eq!(guard.to_write(), None, "a further start holds as long again");
-    assert_eq!(guard.observe(at(66, 66, 40_059)), 10_059 * SECOND);
-    assert_eq!((guard.observe(at(67, 67, 40_060)), guard.width_ns()), (40_060 * SECOND, 0));
-    assert_eq!(guard.take_changes().collect::<Vec<_>>(), [ClockChange::Believed { by_ms: 30_000_000 }]);
-    assert_eq!(guard.to_write(), Some((67_000_000_000, 40_060 * SECOND)));
-    // A clock that is hardly ahead, or behind, is believed at once.
-    for wall_s in [10_300, 9_000, 1] {
+    for (wall_s, told) in [
+        (40_000, Some(ClockChange::AheadAtStart { ahead_ms: 30_000_000 })),
+        (10_300, None),
+        (9_000, None),
+        (1, None),
+    ] {
         let mut guard = WallGuard::going_on(at(7, 7, wall_s), written);
         assert_eq!((guard.observe(at(7, 7, wall_s)), guard.steps()), (wall_s * SECOND, 0));
+        assert_eq!(guard.take_changes().next(), told, "{wall_s}");
+        assert_eq!(guard.ahead_at_start_ns(), (wall_s - 10_000) * SECOND);
+        assert_eq!(guard.to_write(), (7_000_000_000, wall_s * SECOND));
     }
-}
-
-/// A step of the clock in the minute after such a start begins the minute anew, or takes the clock back to the time in the data.
-#[test]
-fn a_held_start_ends_with_a_step() {
-    let written = Written::OtherBoot { wall_ns: 10_000 * SECOND };
-    let mut guard = WallGuard::going_on(at(7, 7, 40_000), written);
-    guard.observe(at(60, 60, 50_053));
-    assert_eq!(guard.observe(at(119, 119, 50_112)), 10_112 * SECOND, "a minute since the step is not over");
-    assert_eq!(guard.observe(at(120, 120, 50_113)), 50_113 * SECOND);
-    let mut guard = WallGuard::going_on(at(7, 7, 40_000), written);
-    assert_eq!(guard.observe(at(60, 60, 10_060)), 10_060 * SECOND, "it was wrong, and was set right");
-    assert_eq!((guard.width_ns(), guard.to_write().is_some()), (0, true));
 }

@@ -214,7 +214,7 @@ impl Work {
                 let cancel = Cancel::new(name, key());
                 Asked::Cancel(queue.cancel(Cancel { if_version: Some(found.version), on_lease, ..cancel }))
             }
-            Self::Move(moving) => match moving.instant(found.due_at, queue.now()) {
+            Self::Move(moving) => match moving.instant(found.due_at, at_most(queue)) {
                 None => Asked::TooFar,
                 Some(to) => {
                     let patch = Patch::new(name, key()).at(to);
@@ -223,6 +223,11 @@ impl Work {
             },
         }
     }
+}
+
+/// The latest instant that the clock may show now, so that no delay from it ends early.
+fn at_most(queue: &Queue) -> Timestamp {
+    queue.due_after(0).unwrap_or(Timestamp::MAX)
 }
 
 impl Move {

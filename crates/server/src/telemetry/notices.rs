@@ -186,10 +186,10 @@ fn write_clock(change: ClockChange) {
             ahead_ms,
             "the wall clock jumped far ahead; the server goes on with the old time until the jump has stood for a minute"
         ),
-        ClockChange::Held { ahead_ms } => tracing::warn!(
-            event = events::CLOCK_HELD,
+        ClockChange::AheadAtStart { ahead_ms } => tracing::warn!(
+            event = events::CLOCK_AHEAD,
             ahead_ms,
-            "the clock is far ahead of the last time in the data, which another boot of the machine wrote, or another machine: tasks that fell due in between are held until the clock has stood for a minute"
+            "the clock is far ahead of the last time in the data, which another boot of the machine wrote, or another machine; it is believed, and what fell due in between is ready (--clock-max-ahead refuses such a start)"
         ),
         ClockChange::Believed { by_ms } => tracing::warn!(
             event = events::CLOCK_BELIEVED,

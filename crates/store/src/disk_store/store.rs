@@ -187,6 +187,11 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         }
     }
 
+    /// Whether a thread of the store waits for a file descriptor.
+    pub(crate) fn lacks_descriptor(&self) -> bool {
+        self.outside.io.lacks_descriptor()
+    }
+
     /// Returns the note of the wall clock that the opening found.
     pub(crate) fn clock_note(&self) -> Option<ClockNote> {
         self.clock

@@ -26,7 +26,7 @@ use crate::{Interval, Monotonic, Motion, Sleep, TimeoutError};
 ///   [tick](TimerBuilder::tick), 1 ms by default. Tasks go to the executor in the order of their ticks; within a tick, tasks of one thread
 ///   go in the order in which they were scheduled. A periodic task that begins at once belongs to the tick that has begun. One exception: if a
 ///   late driver finds more than 4,096 new tasks of one thread, some of them due already, it takes the tasks beyond this number in the order in
-///   which they were scheduled.
+///   which they were scheduled. With more threads than processors, some threads have this number together.
 /// - *One end*: exactly one of these is true: the task ran once, `cancel` returned true, or `shutdown` returned the task. It is decided
 ///   when the body begins: until then even a task that waits in an executor can be cancelled.
 /// - *A panic is contained*: it is caught and counted; all other tasks go on, and so does a periodic task that panicked. One limit of Rust
