@@ -3,7 +3,7 @@
 //! A later opening on the same boot can tell by it whether the wall clock was set meanwhile. The file is never synced: after a crash of the
 //! machine, its boot is over, and the note has no meaning. A note that is absent, torn or damaged is no note.
 
-use crate::disk::Disk;
+use crate::disk::{Disk, DiskError};
 use crate::io::Call;
 use crate::layout::{CLOCK, HEADER_BYTES, Own, header, read_own};
 
@@ -23,17 +23,19 @@ pub struct ClockNote {
 }
 
 impl ClockNote {
-    /// Reads the note of a directory, and makes its file if there is none. The directory can be used without a note, so no error is told.
-    pub(crate) fn take<D: Disk>(disk: &mut D) -> Option<Self> {
-        if !disk.exists(CLOCK).ok()? {
-            // The name need not be durable.
-            let _without = disk.create(CLOCK);
-            return None;
+    /// Reads the note of a directory, and makes its file if there is none.
+    ///
+    /// # Errors
+    /// The disk failed. A damaged note is no error.
+    pub(crate) fn take<D: Disk>(disk: &mut D) -> Result<Option<Self>, DiskError> {
+        if !disk.exists(CLOCK)? {
+            disk.create(CLOCK)?;
+            return Ok(None);
         }
         let mut bytes = [0; HEADER_BYTES];
-        let count = disk.read(CLOCK, 0, &mut bytes).ok()?;
+        let count = disk.read(CLOCK, 0, &mut bytes)?;
         disk.close(CLOCK);
-        Self::of(&bytes[..count])
+        Ok(Self::of(&bytes[..count]))
     }
 
     fn of(bytes: &[u8]) -> Option<Self> {

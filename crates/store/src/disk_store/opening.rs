@@ -46,6 +46,8 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         if meta.has_log && recovered.kept.is_empty() && recovered.spares.is_empty() {
             return Err(OpenError::corrupt(SHARD, 0, "it has no log file, and it had one"));
         }
+        // The name of a new file is synced with those of the files that are made ready.
+        let clock = ClockNote::take(&mut disk)?;
         let files = make_ready(&mut disk, &recovered, seeds, &options)?;
         // This one write upgrades a directory of an earlier format, or says that a new directory has a log file. Until this write, the
         // version that wrote an older directory still finds all that it needs.
@@ -53,7 +55,6 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
             if meta.is_current() { meta } else { meta::write(&mut disk, Meta { has_log: true, ..meta })? };
         let Recovered { mut catalog, last, checkpoint, checkpoint_number, report, .. } = recovered;
         catalog.segments.skip_generations(recovered.segment_generation);
-        let clock = ClockNote::take(&mut disk);
         let free_bytes = disk.free_bytes();
         io.start(disk);
         Ok(Self {
