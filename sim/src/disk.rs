@@ -61,6 +61,8 @@ struct State {
     /// The largest sum of the lengths of all files (bytes); `None`: no bound.
     space: Option<u64>,
     crashed: bool,
+    /// The file of the last look that failed by a planned fault. The file may be one that is not there.
+    failed_look: Option<String>,
     /// The number of changes until the machine dies, the last of them included; `None`: it does not die by a number of changes.
     changes_left: Option<u64>,
     calls: Calls,
@@ -297,6 +299,7 @@ impl SimDisk {
                 return Err(DiskError::new(op, file, io::Error::other("the machine died")));
             }
             Some(Fault::Error | Fault::LosingSync) => {
+                state.failed_look = Some(file.to_owned());
                 return Err(DiskError::new(op, file, io::Error::other("input/output error")));
             }
             _ => {}

@@ -112,6 +112,12 @@ impl SimDisk {
         !self.lock_state().schedule.at_kind.is_empty()
     }
 
+    /// The file of the last look that failed by a planned fault. The file may be one that is not there.
+    #[must_use]
+    pub fn failed_look(&self) -> Option<String> {
+        self.lock_state().failed_look.clone()
+    }
+
     /// The number of calls so far that change something.
     #[must_use]
     pub fn changes(&self) -> u64 {

@@ -220,8 +220,12 @@ impl World {
     }
 }
 
-/// Whether the text contains the name of a file or of a directory of the disk.
+/// Whether the text contains the name of a file or of a directory of the disk, or of the file whose look failed. An opening also looks
+/// whether a file is there, so that file may be absent.
 pub(super) fn names_a_file(disk: &SimDisk, text: &str) -> bool {
+    if disk.failed_look().is_some_and(|file| text.contains(&file)) {
+        return true;
+    }
     let files = disk.files();
     let dirs = files.iter().filter_map(|(name, _)| name.split_once('/')).map(|(dir, _)| dir);
     files.iter().map(|(name, _)| name.as_str()).chain(dirs).any(|name| text.contains(name))
