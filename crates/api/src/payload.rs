@@ -103,15 +103,12 @@ pub fn check_payload(content_type: &str, bytes: &[u8]) -> Result<(), BadRequest>
     if content_type != CONTENT_TYPE_JSON {
         return Ok(());
     }
-    json_fault(content_type, bytes)?;
+    check_grammar(bytes)?;
     portable::fault(bytes).map_or(Ok(()), |fault| Err(fault.refusal("payload")))
 }
 
-/// Refuses a payload of the content type `application/json` that does not follow the grammar of JSON.
-fn json_fault(content_type: &str, bytes: &[u8]) -> Result<(), BadRequest> {
-    if content_type != CONTENT_TYPE_JSON {
-        return Ok(());
-    }
+/// Refuses a payload that does not follow the grammar of JSON.
+fn check_grammar(bytes: &[u8]) -> Result<(), BadRequest> {
     serde_json::from_slice::<&RawValue>(bytes).map(|_| ()).map_err(|error| {
         let BadRequest { what, hint, .. } = malformed(&error);
         BadRequest::member("payload", what, hint)
@@ -234,7 +231,9 @@ impl Part for Payload {
             Reader::Server => false,
             Reader::Client => check_payload(&payload.content_type, &payload.bytes).is_err(),
             // A lax reader reads all that follows the grammar.
-            Reader::LaxClient => json_fault(&payload.content_type, &payload.bytes).is_err(),
+            Reader::LaxClient => {
+                payload.content_type == CONTENT_TYPE_JSON && check_grammar(&payload.bytes).is_err()
+            }
         };
         if is_invalid { map.serialize_entry(NAMES[3], &true) } else { Ok(()) }
     }

@@ -23,7 +23,7 @@ pub struct ClockAnswer {
 /// The database read its clock after the question was sent and before the answer arrived. So at the arrival, its clock shows at least the
 /// instant of the answer, and at most that instant plus the round trip. From then on both ends move with the boot-time clock: the lower end
 /// less the drift, and the upper end plus the drift. The clock of the database is in the interval of each answer since it was set last. So
-/// it is in their intersection, and one quick answer makes the interval narrow.
+/// the clock is in the intersection of these intervals. One quick answer makes the intersection narrow.
 ///
 /// If an answer excludes what was known before, the clock of the database was set, and the interval begins anew with that answer. However
 /// slow an answer is, it excludes nothing by its slowness alone.

@@ -16,8 +16,9 @@ pub struct CommitSeconds {
 }
 
 impl CommitSeconds {
-    /// The number of all commits.
-    pub(crate) fn count_of_all(&self) -> u64 {
+    /// Returns the number of all commits.
+    #[must_use]
+    pub fn total(&self) -> u64 {
         self.buckets.iter().sum()
     }
 

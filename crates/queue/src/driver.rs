@@ -181,11 +181,11 @@ impl<S: QueueStore> Driver<S> {
             let mut time = self.lock_time();
             (time.clock_status(), time.take_changes(), time.note())
         };
-        let has_changed = !changes.is_empty();
-        self.watch.note_clock(&mut self.shard, note, (has_changed, self.stopping), Instant::now());
+        let (has_changed, after) = (!changes.is_empty(), Instant::now());
+        self.watch.note_clock(&mut self.shard, note, (has_changed, self.stopping), after);
         self.shared.update(&self.shard, clock);
         self.shared.count_refused_rows(self.inbox.refused_total());
-        self.watch.tell(&mut self.shard, changes, now.mono_ns, Instant::now());
+        self.watch.tell(&mut self.shard, changes, now.mono_ns, after);
         self.look_after_calls();
         self.look_after_stop();
         self.look_after_ownership();

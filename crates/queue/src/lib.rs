@@ -79,7 +79,7 @@ pub use tickwheel_engine::{
 };
 pub use tickwheel_store::doctor;
 pub use tickwheel_store::{
-    AckLevel, DESCRIPTORS_KEPT_MAX, Durability, FORMAT, LOG_FILE_BYTES_DEFAULT, OpenError as StoreError,
-    OpenStore, OpenedStore, QueueStore, RecoveryReport, Torn, shards_of, warning_of_others,
+    AckLevel, Durability, FORMAT, LOG_FILE_BYTES_DEFAULT, OpenError as StoreError, OpenStore, OpenedStore,
+    QueueStore, RecoveryReport, Torn, descriptors_kept, is_lack_of_descriptors, shards_of, warning_of_others,
     writable_by_others,
 };

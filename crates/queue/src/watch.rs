@@ -102,13 +102,13 @@ impl Watch {
         now: Instant,
     ) {
         let Some(note) = note.filter(|_| shard.is_serving()) else { return };
-        let commits = shard.commits().count_of_all();
         let is_due = self.noted.is_none_or(|(at, commits_then, was_stopping)| {
-            let is_over = now.saturating_duration_since(at) >= NOTE_CLOCK && commits > commits_then;
-            has_changed || is_stopping && !was_stopping || is_over
+            // The commits are summed up once the time is over, and not in each turn.
+            let is_over = || now.saturating_duration_since(at) >= NOTE_CLOCK;
+            has_changed || is_stopping && !was_stopping || is_over() && shard.commits().total() > commits_then
         });
         if is_due {
-            self.noted = Some((now, commits, is_stopping));
+            self.noted = Some((now, shard.commits().total(), is_stopping));
             shard.store_mut().note_clock(note);
         }
     }

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
 /// The most descriptors that are set aside in one process.
-pub const DESCRIPTORS_KEPT_MAX: usize = 64;
+const KEPT_MAX: usize = 64;
 /// At most one of this many descriptors of the process is set aside.
 const KEPT_SHARE: u64 = 8;
 
@@ -33,15 +33,21 @@ pub(crate) fn give_up() -> bool {
     kept().pop().is_some()
 }
 
-/// Whether a call failed because the process or the system has no descriptor left. Such a call has done nothing.
-pub(crate) fn is_lack(error: &io::Error) -> bool {
+/// Whether a call that makes a descriptor failed because the process or the system has none left. Such a call has done nothing.
+#[must_use]
+pub fn is_lack_of_descriptors(error: &io::Error) -> bool {
     let number = error.raw_os_error();
     number == Some(Errno::MFILE.raw_os_error()) || number == Some(Errno::NFILE.raw_os_error())
 }
 
+/// Returns how many descriptors the stores of a process set aside, if it may have `limit` of them.
+#[must_use]
+pub fn descriptors_kept(limit: u64) -> usize {
+    usize::try_from(limit / KEPT_SHARE).unwrap_or(usize::MAX).min(KEPT_MAX)
+}
+
 fn wanted() -> usize {
-    let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    usize::try_from(limit / KEPT_SHARE).unwrap_or(usize::MAX).min(DESCRIPTORS_KEPT_MAX)
+    descriptors_kept(getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX))
 }
 
 fn kept() -> MutexGuard<'static, Vec<File>> {

@@ -3,7 +3,7 @@
 use core::fmt;
 use std::io;
 
-use crate::descriptors;
+use crate::descriptors::is_lack_of_descriptors;
 
 /// A directory with files. The names of files are relative to the directory: `meta`, `shard-0000/log-00000001`.
 ///
@@ -199,6 +199,6 @@ impl DiskError {
     /// and the same call may succeed later.
     #[must_use]
     pub fn lacks_descriptor(&self) -> bool {
-        matches!(self.op, DiskOp::Create | DiskOp::Open) && descriptors::is_lack(&self.source)
+        matches!(self.op, DiskOp::Create | DiskOp::Open) && is_lack_of_descriptors(&self.source)
     }
 }

@@ -126,7 +126,7 @@ impl FsDisk {
     fn opened<R>(&mut self, open: impl Fn() -> io::Result<R>) -> io::Result<R> {
         loop {
             let opened = open();
-            if !opened.as_ref().is_err_and(descriptors::is_lack) {
+            if !opened.as_ref().is_err_and(descriptors::is_lack_of_descriptors) {
                 return opened;
             }
             let has_many = self.open.len() > OPEN_IN_NEED;

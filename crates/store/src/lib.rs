@@ -54,7 +54,7 @@ pub use access::{warning_of_others, writable_by_others};
 #[doc(hidden)]
 pub use bounds::Bounds;
 pub use clock_note::ClockNote;
-pub use descriptors::DESCRIPTORS_KEPT_MAX;
+pub use descriptors::{descriptors_kept, is_lack_of_descriptors};
 pub use disk::{Disk, DiskError, DiskOp};
 pub use disk_store::{DiskStore, PinnedFile, PinnedFiles};
 pub use error::OpenError;

@@ -10,7 +10,7 @@ const LATE: Duration = Duration::from_millis(800);
 const DELAY: Duration = Duration::from_secs(3);
 
 /// The story: the answers of a database took 0.8 s, and its clock was right. The process took that for a clock that was set back, and a delay
-/// of 3 s was over after 2.2 s. The clock of the database itself tells when the call was made.
+/// of 3 s was over after 2.2 s. This test reads the clock of the database directly at each call.
 #[test]
 fn slow_answers_are_no_step_of_the_clock_and_no_delay_is_early() {
     let Some(server) = crate::kit::shared() else { return };

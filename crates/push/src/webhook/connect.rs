@@ -15,6 +15,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tickwheel_queue::is_lack_of_descriptors;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tokio_rustls::TlsConnector;
@@ -33,8 +34,6 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const TLS_TIMEOUT: Duration = Duration::from_secs(5);
 /// A connection that gets no descriptor is tried again after this time.
 const DESCRIPTOR_PAUSE: Duration = Duration::from_millis(100);
-/// The numbers of the errors `ENFILE` and `EMFILE`, which all Unix systems share.
-const LACKS: [i32; 2] = [23, 24];
 /// At most this many addresses of a name are tried.
 const ADDRESSES_MAX: usize = 8;
 
@@ -155,10 +154,6 @@ async fn connect_to(address: SocketAddr) -> io::Result<TcpStream> {
             connected => return connected,
         }
     }
-}
-
-fn is_lack_of_descriptors(error: &io::Error) -> bool {
-    error.raw_os_error().is_some_and(|number| LACKS.contains(&number))
 }
 
 /// The certificates that a webhook trusts and shows.

@@ -1,7 +1,7 @@
 //! The file descriptors of the process, divided between the store, the connections of clients, and the connections of webhooks.
 
 use rustix::process::{Resource, getrlimit};
-use tickwheel_queue::DESCRIPTORS_KEPT_MAX;
+use tickwheel_queue::descriptors_kept;
 
 use crate::events;
 
@@ -40,7 +40,7 @@ impl Descriptors {
     }
 
     fn divided(limit: usize, wanted: usize, kept: usize, shards: usize) -> Self {
-        let own = OTHERS + DESCRIPTORS_KEPT_MAX.min(limit / 8) + PER_SHARD.saturating_mul(shards);
+        let own = OTHERS + descriptors_kept(limit as u64) + PER_SHARD.saturating_mul(shards);
         let left = limit.saturating_sub(own.saturating_add(kept));
         let clients = wanted.min(left - left / WEBHOOK_PART).max(1);
         Self { clients, webhooks: left.saturating_sub(clients) }
@@ -55,7 +55,7 @@ mod tests {
     fn clients_and_webhooks_leave_the_store_its_share() {
         for (limit, shards) in [(256, 1), (1_024, 1), (1_024, 16), (65_536, 4), (1 << 20, 64)] {
             let Descriptors { clients, webhooks } = Descriptors::divided(limit, 10_000, 16, shards);
-            let own = OTHERS + DESCRIPTORS_KEPT_MAX.min(limit / 8) + PER_SHARD * shards;
+            let own = OTHERS + descriptors_kept(limit as u64) + PER_SHARD * shards;
             assert!(clients + webhooks + 16 + own <= limit, "{clients} and {webhooks} of {limit}");
             assert!(webhooks * 4 >= clients.min(limit / 8), "{webhooks} of {limit}");
         }

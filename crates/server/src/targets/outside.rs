@@ -102,7 +102,7 @@ impl Outside {
         faults.into_iter().next().map_or(Ok(opened), Err)
     }
 
-    /// Returns the same, with so many connections of webhooks.
+    /// Returns this configuration with another budget for the connections of webhooks.
     pub(crate) fn within(self, connections: Connections) -> Self {
         Self { connections, ..self }
     }

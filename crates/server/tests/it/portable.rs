@@ -102,8 +102,8 @@ fn marked_line(key: &str, payload: &str) -> String {
     )
 }
 
-/// The story: a store held payloads of the type `application/json` that were never checked. One of them made each lease and each list that had
-/// it unreadable, and the export of the store was refused by the import.
+/// The story: a store held payloads of the type `application/json` that were never checked. No client could read a lease or a list that had
+/// one of them, and the import refused the export of the store.
 #[test]
 fn stored_payloads_that_some_readers_cannot_read_are_answered_in_base64() {
     let mut payloads: Vec<&str> = ODD.iter().map(|(payload, ..)| *payload).collect();

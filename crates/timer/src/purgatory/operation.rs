@@ -4,7 +4,7 @@
 ///
 /// Methods take `&self`, because the submitter, the purgatory and the timer share the operation. The purgatory and the timer hold no lock
 /// while they call a method, so a method may lock, submit, check and cancel. Two limits remain. First, `try_complete` must not check a key
-/// of its own operation, because it would be called again for ever. Second, if a completion ends other operations on its thread, their
+/// of its own operation: each check would call it again. Second, if a completion ends other operations on its thread, their
 /// `on_` methods run after it has returned; so it must not wait for them.
 pub trait Operation: Send + Sync + 'static {
     /// Whether the condition is true. The method only checks, or collects results; the purgatory then completes the operation.

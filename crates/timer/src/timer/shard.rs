@@ -88,10 +88,7 @@ impl Shard {
         deadline: Monotonic,
         body: B,
     ) -> Result<Arc<AnyEntry>, (B, Refusal)> {
-        if !self.common.limit.take() {
-            return Err((body, self.common.refuse(Refusal::Full)));
-        }
-        self.accept_with_place(deadline, deadline, body)
+        self.accept_below_limit(deadline, deadline, body)
     }
 
     /// Like [`accept`](Self::accept), but the driver looks at the entry now, and not at the next tick.
@@ -100,10 +97,7 @@ impl Shard {
         deadline: Monotonic,
         body: B,
     ) -> Result<Arc<AnyEntry>, (B, Refusal)> {
-        if !self.common.limit.take() {
-            return Err((body, self.common.refuse(Refusal::Full)));
-        }
-        self.accept_with_place(deadline, Monotonic::ZERO, body)
+        self.accept_below_limit(deadline, Monotonic::ZERO, body)
     }
 
     /// Like [`accept`](Self::accept), but also above the limit. It is for the alarm of a delay queue, because the waiters of the queue
@@ -115,6 +109,19 @@ impl Shard {
     ) -> Result<Arc<AnyEntry>, (B, Refusal)> {
         self.common.limit.take_anyway();
         self.accept_with_place(deadline, deadline, body)
+    }
+
+    /// Takes a place below the limit, and accepts the body.
+    fn accept_below_limit<B: Body + 'static>(
+        self: &Arc<Self>,
+        deadline: Monotonic,
+        look_before: Monotonic,
+        body: B,
+    ) -> Result<Arc<AnyEntry>, (B, Refusal)> {
+        if !self.common.limit.take() {
+            return Err((body, self.common.refuse(Refusal::Full)));
+        }
+        self.accept_with_place(deadline, look_before, body)
     }
 
     /// The driver looks at the entry before `look_before`.

@@ -21,8 +21,8 @@ const TASKS: u64 = 1_000;
 const BULK: (u64, usize) = (40, 1_000_000);
 /// A scope has at least this many connections under this limit.
 const WEBHOOKS_MIN: usize = 16;
-const NOISY: &str = "noisy-token-that-nobody-guesses";
-const QUIET: &str = "quiet-token-that-nobody-guesses";
+const NOISY: &str = "token-of-the-noisy-tenant-0123456789";
+const QUIET: &str = "token-of-the-quiet-tenant-0123456789";
 
 /// The story: a receiver took the connections of a webhook and stayed silent. The webhook had 10,000 of them, so the server had no descriptor for its
 /// next log file. It was read-only for all tenants, and after a restart no client could connect.

@@ -146,7 +146,7 @@ pub(super) async fn server(door: &BeanstalkDoor) -> Text {
     // A server that keeps its tasks only in memory has no log. The log has the commits of all namespaces, so a door
     // with a namespace does not show its figures.
     let durable = door.namespace.is_none() && door.queue.health().durability != Durability::Memory;
-    let commits = if durable { door.queue.commit_seconds().buckets.iter().sum::<u64>() } else { 0 };
+    let commits = if durable { door.queue.commit_seconds().total() } else { 0 };
     let uname = uname();
     let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
     let (user_us, system_us) = Stat::of_process().map_or((0, 0), |stat| (stat.user_us, stat.system_us));
