@@ -223,10 +223,14 @@ fn secrets_are_stored_under_a_key_and_never_shown() {
     );
     assert_eq!(served.counts("close"), [0, 1, 0], "the task stays ready");
     served.stop();
-    start(Some(keys(folder.path(), &[2, 1]))).stop();
+    // The targets begin beside the doors, and each first gets its secrets under the new key.
+    let served = start(Some(keys(folder.path(), &[2, 1])));
+    until("the task is delivered", || receiver.requests().len() == 3);
+    served.stop();
     let served = start(Some(keys(folder.path(), &[2])));
-    until("the secrets are under the new key, and the task is delivered", || receiver.requests().len() == 3);
-    assert_eq!(receiver.requests()[2].header("authorization"), "Bearer hidden-token");
+    put(&served, "new-key");
+    until("a task is delivered without the old key", || receiver.requests().len() == 4);
+    assert_eq!(receiver.requests()[3].header("authorization"), "Bearer hidden-token");
     served.stop();
 }
 
