@@ -26,6 +26,8 @@ pub(crate) fn is_folder_name(name: &str) -> bool {
 pub(crate) const SHARD: &str = "shard-0000";
 /// The name of the note of the newest log file, in the shard's folder.
 const NEWEST: &str = "newest-log";
+/// The name of a file as long as the note, which is there for an opening on a disk without space.
+const SPARE_NOTE: &str = "spare-note";
 /// The mark of a directory that a salvage, a restore or a backup is making: a file beside `meta`. The mark is removed when all of the
 /// directory is durable. Until then, only the process that makes the directory may open a store in it.
 pub const UNFINISHED_MARK: &str = "unfinished";
@@ -50,6 +52,11 @@ pub(crate) fn segment_file(generation: u64) -> Arc<str> {
 /// Returns the name of the note of the newest log file.
 pub(crate) fn newest_file() -> Arc<str> {
     format!("{SHARD}/{NEWEST}").into()
+}
+
+/// Returns the name of the file whose space the note takes if an opening finds no other.
+pub(crate) fn spare_note() -> Arc<str> {
+    format!("{SHARD}/{SPARE_NOTE}").into()
 }
 
 /// Returns the name that the note has until it is finished. The name has the generation of the noted file, so that a leftover that cannot
@@ -92,7 +99,7 @@ pub(crate) fn kind_of(name: &str) -> Option<Kind> {
         let of_newest = stem.strip_prefix(NEWEST).and_then(|rest| rest.strip_prefix('-')).and_then(number);
         return (of_newest.is_some() || kind_of(stem).is_some()).then_some(Kind::Unfinished);
     }
-    if name == NEWEST {
+    if name == NEWEST || name == SPARE_NOTE {
         return Some(Kind::Newest);
     }
     if let Some(text) = name.strip_prefix("log-") {
@@ -233,6 +240,7 @@ mod tests {
         assert_eq!(kind_of("segment-00000012"), Some(Kind::Segment(12)));
         assert_eq!(kind_of("checkpoint-00000001.tmp"), Some(Kind::Unfinished));
         assert_eq!(kind_of("newest-log"), Some(Kind::Newest));
+        assert_eq!(spare_note().strip_prefix("shard-0000/").and_then(kind_of), Some(Kind::Newest));
         assert_eq!(
             newest_file_unfinished(12).strip_prefix("shard-0000/").and_then(kind_of),
             Some(Kind::Unfinished)

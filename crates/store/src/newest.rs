@@ -38,10 +38,12 @@
 use std::sync::Arc;
 
 use crate::checksum::{Seeds, Use};
-use crate::disk::Disk;
+use crate::disk::{Disk, DiskError};
 use crate::error::OpenError;
-use crate::io::Call;
-use crate::layout::{HEADER_BYTES, SHARD, can_rise, header, newest_file, newest_file_unfinished, read_own};
+use crate::io::{Call, run_calls};
+use crate::layout::{
+    HEADER_BYTES, SHARD, can_rise, header, newest_file, newest_file_unfinished, read_own, spare_note,
+};
 use crate::log::LogUse;
 use crate::meta::Meta;
 
@@ -96,6 +98,51 @@ impl Newest {
     /// Returns the generation and the number of the file; two zeroes if there is no file.
     fn numbers(self) -> (u64, u64) {
         self.file.map_or((0, 0), |file| (file.generation, file.number))
+    }
+}
+
+/// Makes the calls of an opening. If they write the note and the disk has no space for its 64 bytes, the note takes the space of the spare
+/// file. Without that, an opening on a full disk would be refused, and nothing of the directory would be delivered.
+///
+/// # Errors
+/// The disk failed, or there is no spare file.
+pub(crate) fn write_at_opening<D: Disk>(disk: &mut D, calls: &[Call]) -> Result<(), DiskError> {
+    let result = run_calls(disk, calls, &mut Vec::new());
+    let (Err(error), [Call::Create(unfinished), rest @ ..]) = (&result, calls) else { return result };
+    let is_note = matches!(rest, [Call::Write { .. }, Call::Sync(_), Call::Rename { to, .. }, ..] if *to == newest_file());
+    let spare = spare_note();
+    if !error.is_full() || !is_note || !disk.exists(&spare)? {
+        return result;
+    }
+    // The file was written and synced by an earlier opening, so its bytes can be overwritten without more space.
+    disk.rename(&spare, unfinished)?;
+    run_calls(disk, rest, &mut Vec::new())
+}
+
+/// Makes the spare file for a later opening, if there is none and the disk has space for it.
+///
+/// # Errors
+/// The disk failed for another reason than a lack of space.
+pub(crate) fn set_aside<D: Disk>(disk: &mut D) -> Result<(), DiskError> {
+    let spare = spare_note();
+    if disk.exists(&spare)? {
+        disk.close(&spare);
+        return Ok(());
+    }
+    let calls = [
+        Call::Create(Arc::clone(&spare)),
+        Call::Write { file: Arc::clone(&spare), offset: 0, bytes: vec![0; HEADER_BYTES] },
+        Call::Sync(Arc::clone(&spare)),
+        Call::SyncDir(SHARD.into()),
+    ];
+    let made = run_calls(disk, &calls, &mut Vec::new());
+    disk.close(&spare);
+    match made {
+        Err(error) if error.is_full() => {
+            // A file without its space is of no use.
+            if disk.exists(&spare)? { disk.remove(&spare) } else { Ok(()) }
+        }
+        made => made,
     }
 }
 

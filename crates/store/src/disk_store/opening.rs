@@ -12,10 +12,11 @@ use crate::clock_note::ClockNote;
 use crate::disk::{Disk, DiskError};
 use crate::error::OpenError;
 use crate::fs_disk::FsDisk;
-use crate::io::{Io, ThreadIo, ZEROES_MAX, run_calls};
+use crate::io::{Io, ThreadIo, ZEROES_MAX};
 use crate::layout::SHARD;
 use crate::log::{Files, HEAD_BYTES, Progress, Sizes, Spare, frame_bytes};
 use crate::meta::{self, Meta};
+use crate::newest;
 use crate::options::StoreOptions;
 use crate::recovery::{Recovered, recover};
 use crate::report::RecoveryReport;
@@ -134,7 +135,7 @@ fn make_ready<D: Disk>(
     // the note must name another file first.
     let kept = recovered.newest_kept();
     if recovered.newest.is_some_and(|newest| newest.file != kept.file) {
-        run_calls(disk, &kept.calls(&seeds), &mut Vec::new())?;
+        newest::write_at_opening(disk, &kept.calls(&seeds))?;
     }
     for spare in &short {
         disk.remove(&spare.name)?;
@@ -157,8 +158,9 @@ fn make_ready<D: Disk>(
         },
     );
     while files.wants_preparation(first_frame) {
-        run_calls(disk, &files.preparation_step(first_frame, ZEROES_MAX), &mut Vec::new())?;
+        newest::write_at_opening(disk, &files.preparation_step(first_frame, ZEROES_MAX))?;
         files.step_done();
     }
+    newest::set_aside(disk)?;
     Ok(files)
 }

@@ -127,6 +127,29 @@ fn its_own_growth_stops_in_time_and_ends_make_room_again() {
     owner.assert_reopens(&disk);
 }
 
+/// The story: a restart on a disk without a free byte was refused for a note of 64 bytes, so nothing that was due went out.
+#[test]
+fn an_opening_on_a_full_disk_has_space_for_its_note() {
+    let disk = SimDisk::new();
+    disk.set_space(Some(200_000));
+    let mut owner = Owner::new(&disk);
+    owner.put_while_there_is_room();
+    // The ends of tasks let checkpoints free log files, which are spares then.
+    while !owner.live.is_empty() {
+        owner.end();
+    }
+    owner.look();
+    drop(owner.store);
+    let bytes = disk.files().iter().map(|(_, len)| *len as u64).sum();
+    disk.set_space(Some(bytes));
+    // Each opening takes a spare log file.
+    for time in 0..2 {
+        let mut store = open(&disk).unwrap_or_else(|why| panic!("{time}: {why:?} {:?}", disk.files()));
+        assert!(acquire(&mut store).is_ok(), "and is taken");
+        rest(&mut store, 30);
+    }
+}
+
 /// A purge ends all tasks in a commit that is small compared with their records. So the size of the log gives no
 /// reason for a checkpoint, and the space is in segments without a live task and in spare log files.
 #[test]

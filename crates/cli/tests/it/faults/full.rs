@@ -93,20 +93,32 @@ fn a_full_disk_refuses_growth_and_nothing_else() {
     assert!((1..=rounds).contains(&full), "{full} lines of a full disk in {rounds} rounds");
     assert_eq!(full, again, "each full disk ended with a line");
 
-    // The disk is filled once more, and the server is killed. It may refuse to start without space. With space it
-    // must have everything.
+    // The disk is filled once more, and the server is killed. It starts without space if a log file is ready for it; a note of 64 bytes is
+    // no reason to refuse. With space it has everything.
     let more = fill(&caller, batches);
-    let third = Ballast::of(&stage.home.data, "ballast-3", usize::MAX);
+    let mut third = Ballast::of(&stage.home.data, "ballast-3", usize::MAX);
     for one in &far[20..30] {
         assert!(matches!(caller.cancel(one), Ok(Answer::Cancelled)), "a cancel needs no room");
     }
     server.kill();
-    let starts = Starting::of(&mut stage.home.command(&[])).ready().is_ok();
+    let mut starts = 0;
+    for _ in 0..3 {
+        match Starting::of(&mut stage.home.command(&[])).ready() {
+            Ok(server) => {
+                starts += 1;
+                third.grow(usize::MAX);
+                server.kill();
+            }
+            Err(_) => {
+                let words = stage.home.last_words();
+                assert!(words.contains("/log-") && !words.contains("newest-log"), "{words}");
+            }
+        }
+    }
     third.remove();
     stage.restart_and_judge("a full disk");
-    let so = if starts { "starts" } else { "refuses to start" };
     say(&format!(
-        "full: 507 after {batches} and {more} batches; on a disk without a free byte the server {so}"
+        "full: 507 after {batches} and {more} batches; {starts} of 3 starts on a disk without a free byte"
     ));
 }
 
