@@ -124,6 +124,8 @@ fn engine_sizes_of_64_bits(engine: &mut EngineBounds) -> [(&mut u64, [usize; 3])
         fetched_bytes,
         ids_block,
         batch_bytes,
+        // The oracle expects each ready task in an answer that has room for it, and knows no sizes.
+        lease_bytes: _,
         head: _,
         fetched: _,
         shed_visits: _,

@@ -21,7 +21,7 @@ body! {
     /// The body of `POST /v1/queues/{q}/lease`: `{"max": 10, "lease": "30s", "wait": "20s"}`, every member optional. With an empty body the call
     /// leases one task and does not wait.
     pub struct LeaseBody: request "Lease" {
-        /// Maximum number of tasks. Default: 1.
+        /// Maximum number of tasks. Default: 1. The answer may have fewer although more are ready: it has at most 16 MiB of payloads.
         max: usize = or(1, number(1, LEASE_TASKS_MAX));
         /// Length of the leases, 1 s to 12 h. Default: the queue's `default_lease`, which is 30 s unless configured.
         lease_ms as "lease": Option<u64> = may(duration().within(LEASE_MS_MIN, LEASE_MS_MAX));

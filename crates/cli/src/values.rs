@@ -48,6 +48,12 @@ pub(crate) fn watched_bytes(text: &str) -> Result<usize, String> {
     number(text, 4 << 10, 1 << 40).and_then(|bytes| usize::try_from(bytes).map_err(|error| error.to_string()))
 }
 
+/// Memory for answers (64 MiB to 1 TiB). A quarter of it has room for the largest answer to a lease call.
+pub(crate) fn answer_bytes(text: &str) -> Result<usize, String> {
+    number(text, 64 << 20, 1 << 40)
+        .and_then(|bytes| usize::try_from(bytes).map_err(|error| error.to_string()))
+}
+
 /// A lease within the server's limits (ms).
 pub(crate) fn lease(text: &str) -> Result<u64, String> {
     let ms = delay(text)?;
@@ -77,6 +83,12 @@ pub(crate) fn every(text: &str) -> Result<u64, String> {
 pub(crate) fn slow_commit(text: &str) -> Result<u64, String> {
     let ms = delay(text)?;
     if (1..=3_600_000).contains(&ms) { Ok(ms) } else { Err("it takes a time from 1ms to 1h".to_owned()) }
+}
+
+/// How long a stop waits (ms).
+pub(crate) fn stop_grace(text: &str) -> Result<u64, String> {
+    let ms = delay(text)?;
+    if ms <= 600_000 { Ok(ms) } else { Err("it takes 0s to 10m".to_owned()) }
 }
 
 /// How far the wall clock may be ahead of the data at a start (ms).

@@ -16,6 +16,8 @@ pub struct Bounds {
     /// The largest size of the bodies of one queue that one turn asks the store for, as a prefetch (bytes, about). A larger body is asked
     /// for alone.
     pub fetched_bytes: u64,
+    /// The largest size of the bodies that one lease call is answered with (bytes, about). A larger body is handed out alone.
+    pub lease_bytes: u64,
     /// The largest number of entries that one turn looks at for eviction, while too many tasks are whole in memory. The bound should be
     /// above the number of entries that the inputs of one turn add.
     pub shed_visits: usize,
@@ -38,12 +40,16 @@ pub struct Bounds {
     pub ids_block: u64,
 }
 
+/// The largest size of the bodies in the answer to a lease call: 16 MiB. The answer is in memory until the worker has read it.
+pub const LEASE_BYTES_MAX: u64 = 16 << 20;
+
 impl Default for Bounds {
     fn default() -> Self {
         Self {
             head: 32,
             fetched: 256,
             fetched_bytes: 4 << 20,
+            lease_bytes: LEASE_BYTES_MAX,
             shed_visits: 512,
             shed_drops: 4_096,
             batch_effects: 4_096,

@@ -116,6 +116,7 @@ impl Engine {
             Input::Use { queue } => self.dispatch.begin_use(&queue),
             Input::Leave { queue } => self.dispatch.end_use(&queue),
             Input::Store { request, reply } => self.store_replied(now, request, reply, out),
+            Input::ZonesChanged { zones } => self.recurrence.zones_changed(&zones),
             Input::Instant { ask, found } => self.recurrence.instant_found(&mut self.ledger, now, ask, found),
             Input::StoreFailed { why } => self.ledger.store_failed(&why),
             Input::Wake => {}

@@ -1,5 +1,7 @@
 //! The inputs and the effects of an engine.
 
+use std::sync::Arc;
+
 use crate::calls::{Answer, Command};
 use crate::name::QueueName;
 use crate::schedule::{AskId, InstantFound, InstantWanted};
@@ -55,6 +57,12 @@ pub enum Input {
         ask: AskId,
         /// The answer.
         found: InstantFound,
+    },
+    /// The rules of these time zones have changed. The next instants of the cron schedules in them are found anew. No local time that is
+    /// decided comes again, and none that is not decided is lost.
+    ZonesChanged {
+        /// The IANA names of the zones.
+        zones: Arc<[Arc<str>]>,
     },
     /// The store failed by itself, in its background work. The engine ignores this input while a commit is in flight, because the reply to
     /// the commit says whether the commit is durable.

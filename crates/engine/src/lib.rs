@@ -38,7 +38,7 @@ mod wheel;
 
 pub use acquired::{Acquired, AcquiredCursor, AcquiredPage, Population};
 #[doc(hidden)]
-pub use bounds::Bounds;
+pub use bounds::{Bounds, LEASE_BYTES_MAX};
 pub use calls::{
     Ack, Act, Acted, Answer, ById, ByIdError, ByKey, ByKeyError, Call, Cancel, CancelError, Cancelled,
     ChangeQueue, Command, DeleteSchedule, Due, Existing, Extend, FORECAST_BUCKETS_MAX, Forecast,

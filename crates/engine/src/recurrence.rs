@@ -34,6 +34,8 @@ pub(crate) struct Recurrence {
     /// Schedules to look at before the step ends: they have changed, or they waited for a commit or for room. The engine looks at none
     /// while it is stopping or takes no changes.
     changed: BTreeSet<ScheduleId>,
+    /// Schedules whose zone has new rules, until the driver is asked about them.
+    moved: BTreeSet<ScheduleId>,
     /// Schedules that wait for room: an instant has come, and the store had no room for its task.
     stalled: BTreeSet<ScheduleId>,
     /// Schedules that wait for a commit: an instant has come, and the last change of the schedule is not durable yet. So a commit lies
@@ -107,7 +109,7 @@ mod tests {
             terms: Terms::default(),
         };
         let (queue, name) = id();
-        let put = PutSchedule { queue, name, schedule: Arc::new(schedule), if_version: None };
+        let put = PutSchedule { queue, name, schedule: Arc::new(schedule), if_version: None, scope: None };
         recurrence.put_schedule(&mut ledger, Now::at_ms(0), CallId(1), put);
         make_durable(&mut recurrence, &mut ledger);
         let mut out = Vec::new();

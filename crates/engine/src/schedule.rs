@@ -329,6 +329,9 @@ pub enum Which {
     FirstAfter(Timestamp),
     /// The last instant at this one or before.
     LastUntil(Timestamp),
+    /// The instant at which the clock of the zone shows, under its present rules, what it showed at this instant under its rules of before.
+    /// The expression does not matter.
+    Moved(Timestamp),
 }
 
 /// The answer to a question for an instant: the instant, `None` if there is none, or the reason why the driver cannot tell.

@@ -1,19 +1,54 @@
 //! Tells the engine when cron expressions fire. The engine has no time zones and cannot compute these instants.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+
+use jiff::tz::TimeZone;
 
 use tickwheel_engine::{Effect, Engine, Input, InstantFound, InstantWanted, Now, Timestamp, Which};
 
 use crate::cron::{Cron, CronError};
+use crate::zones;
 
 /// The largest number of parsed expressions in memory (some kilobytes each). At this number, the next one first drops all.
 const KNOWN_MAX: usize = 1_000;
 
-/// The parsed cron expressions that the engine asked about lately.
-#[derive(Debug, Default)]
+/// The largest number of zones whose rules are looked at again. The database of a machine has about 600.
+const ZONES_MAX: usize = 2_000;
+
+/// The parsed cron expressions that the engine asked about lately, and the rules of their zones.
+#[derive(Debug)]
 pub(crate) struct Calendar {
     known: HashMap<(Arc<str>, Arc<str>), Cron>,
+    zones: BTreeMap<Arc<str>, Rules>,
+    /// Finds a zone by its name.
+    find: fn(&str) -> Option<TimeZone>,
+}
+
+/// The rules of one zone.
+#[derive(Debug)]
+struct Rules {
+    /// The rules that are in force; `None`: no database has had the zone so far.
+    now: Option<TimeZone>,
+    /// The rules before the last change.
+    before: Option<TimeZone>,
+    /// Whether it was told that no database has the zone now.
+    is_told: bool,
+}
+
+/// The findings of a new look at the zones.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct ZoneNews {
+    /// The zones that have other rules than before, or rules for the first time.
+    pub(crate) changed: Vec<Arc<str>>,
+    /// The zones that no database has any more, and whether the rules of before are kept.
+    pub(crate) missing: Vec<(Arc<str>, bool)>,
+}
+
+impl Default for Calendar {
+    fn default() -> Self {
+        Self { known: HashMap::new(), zones: BTreeMap::new(), find: zones::find }
+    }
 }
 
 impl Calendar {
@@ -35,17 +70,55 @@ impl Calendar {
 
     /// Returns the instant that the engine wants to know. An error tells why the expression or its zone cannot be used.
     pub(crate) fn tell(&mut self, wanted: &InstantWanted) -> InstantFound {
+        if let Which::Moved(at) = wanted.which {
+            let rules = self.zones.get(&wanted.zone).and_then(|of| of.before.as_ref().zip(of.now.as_ref()));
+            return Ok(rules.map_or(Some(at), |(before, now)| zones::moved(before, now, at)));
+        }
         let cron = self.cron(&wanted.text, &wanted.zone).map_err(|why| why.to_string())?;
         Ok(match wanted.which {
             Which::FirstAfter(after) => cron.next_after(after).map(|found| found.at),
             Which::LastUntil(until) => last_until(cron, until),
+            Which::Moved(at) => Some(at),
         })
+    }
+
+    /// Looks the rules of all zones up again. The caller has let go of what was read before, see [`zones::forget`].
+    pub(crate) fn look_again(&mut self) -> ZoneNews {
+        let (find, mut news) = (self.find, ZoneNews::default());
+        for (name, rules) in &mut self.zones {
+            let Some(found) = find(name) else {
+                if !core::mem::replace(&mut rules.is_told, true) {
+                    news.missing.push((Arc::clone(name), rules.now.is_some()));
+                }
+                continue;
+            };
+            rules.is_told = false;
+            if rules.now.as_ref() != Some(&found) {
+                rules.before = rules.now.replace(found);
+                news.changed.push(Arc::clone(name));
+            }
+        }
+        self.known.retain(|(_, zone), _| !news.changed.contains(zone));
+        news
+    }
+
+    /// Returns the rules of a zone; `None`: no database has had it so far.
+    fn rules(&mut self, zone: &Arc<str>) -> Option<TimeZone> {
+        if let Some(rules) = self.zones.get(zone) {
+            return rules.now.clone();
+        }
+        let now = (self.find)(zone);
+        if self.zones.len() < ZONES_MAX {
+            self.zones.insert(Arc::clone(zone), Rules { now: now.clone(), before: None, is_told: false });
+        }
+        now
     }
 
     fn cron(&mut self, text: &Arc<str>, zone: &Arc<str>) -> Result<&Cron, CronError> {
         let name = (Arc::clone(text), Arc::clone(zone));
         if !self.known.contains_key(&name) {
-            let cron = Cron::of_store(text, zone)?;
+            let missing = || CronError::Zone { name: zone.to_string() };
+            let cron = Cron::in_zone(text, zone, self.rules(zone).ok_or_else(missing)?)?;
             if self.known.len() >= KNOWN_MAX {
                 self.known.clear();
             }
@@ -102,6 +175,60 @@ mod tests {
     fn told(text: &str, zone: &str) -> InstantFound {
         let which = Which::FirstAfter(Timestamp::EPOCH);
         Calendar::default().tell(&InstantWanted { text: text.into(), zone: zone.into(), which })
+    }
+
+    /// A zone two hours east of UTC, or three once a test says so.
+    fn moving(name: &str) -> Option<TimeZone> {
+        HOURS.with(|hours| match (name, hours.get()) {
+            ("Test/Moving", Some(hours)) => Some(TimeZone::fixed(jiff::tz::offset(hours))),
+            _ => None,
+        })
+    }
+
+    thread_local! {
+        static HOURS: std::cell::Cell<Option<i8>> = const { std::cell::Cell::new(Some(2)) };
+    }
+
+    #[test]
+    fn an_instant_moves_with_the_rules_of_its_zone() {
+        let mut calendar = Calendar { find: moving, ..Calendar::default() };
+        let hour = 3_600_000;
+        let ask = |calendar: &mut Calendar, which: Which| {
+            let wanted = InstantWanted { text: "0 5 * * *".into(), zone: "Test/Moving".into(), which };
+            calendar.tell(&wanted).expect("it is told").map(|at| at.as_ms() / hour)
+        };
+        let at = |hours: i64| Timestamp::from_ms(hours * hour).expect("after 1970");
+        assert_eq!(ask(&mut calendar, Which::FirstAfter(at(0))), Some(3), "5:00 is 3:00 in UTC");
+        assert_eq!(calendar.look_again(), ZoneNews::default());
+        HOURS.set(Some(3));
+        assert_eq!(ask(&mut calendar, Which::FirstAfter(at(0))), Some(3), "nothing was looked up again");
+        let news = calendar.look_again();
+        assert_eq!((news.changed, news.missing), (vec!["Test/Moving".into()], vec![]));
+        assert_eq!(ask(&mut calendar, Which::FirstAfter(at(0))), Some(2));
+        assert_eq!(ask(&mut calendar, Which::Moved(at(3))), Some(2), "the clock shows 5:00 then");
+        // A zone that is gone keeps its rules, and that is told once.
+        HOURS.set(None);
+        assert_eq!(calendar.look_again().missing, [("Test/Moving".into(), true)]);
+        assert_eq!(calendar.look_again(), ZoneNews::default());
+        assert_eq!(ask(&mut calendar, Which::FirstAfter(at(0))), Some(2));
+    }
+
+    #[test]
+    fn a_zone_that_was_missing_is_taken_up_when_it_comes() {
+        HOURS.set(None);
+        let mut calendar = Calendar { find: moving, ..Calendar::default() };
+        let wanted = InstantWanted {
+            text: "0 5 * * *".into(),
+            zone: "Test/Moving".into(),
+            which: Which::FirstAfter(Timestamp::EPOCH),
+        };
+        assert_eq!(calendar.tell(&wanted), Err("`Test/Moving` is no time zone".into()));
+        assert_eq!(calendar.look_again().missing, [("Test/Moving".into(), false)]);
+        HOURS.set(Some(2));
+        assert_eq!(calendar.look_again().changed, ["Test/Moving".into()]);
+        assert_eq!(calendar.tell(&wanted).expect("told").map(Timestamp::as_ms), Some(3 * 3_600_000));
+        let moved = InstantWanted { which: Which::Moved(Timestamp::EPOCH), ..wanted };
+        assert_eq!(calendar.tell(&moved), Ok(Some(Timestamp::EPOCH)), "there were no rules before");
     }
 
     #[test]

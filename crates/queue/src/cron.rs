@@ -23,6 +23,8 @@ use jiff::tz::{AmbiguousOffset, TimeZone};
 use thiserror::Error;
 use tickwheel_engine::Timestamp;
 
+use crate::zones;
+
 /// A cron expression in a time zone.
 ///
 /// ```
@@ -153,11 +155,19 @@ impl Cron {
     /// # Errors
     /// [`CronError`], also for an expression that never fires, as one with a field without a value.
     pub(crate) fn of_store(text: &str, zone: &str) -> Result<Self, CronError> {
+        let missing = || CronError::Zone { name: zone.to_owned() };
+        Self::in_zone(text, zone, zones::find(zone).ok_or_else(missing)?)
+    }
+
+    /// Reads the expression of a schedule that is stored, for a zone whose rules are known.
+    ///
+    /// # Errors
+    /// [`CronError`], but not for the zone.
+    pub(crate) fn in_zone(text: &str, name: &str, zone: TimeZone) -> Result<Self, CronError> {
         let parser = CronParser::builder().seconds(Seconds::Optional).year(Year::Disallowed).build();
         let refused = |what: String| CronError::Text { text: text.to_owned(), what };
         let expression = parser.parse(text).map_err(|error| refused(what_is_wrong(&error)))?;
-        let found = TimeZone::get(zone).map_err(|_| CronError::Zone { name: zone.to_owned() })?;
-        let cron = Self { text: text.to_owned(), expression, zone: found, zone_name: zone.to_owned() };
+        let cron = Self { text: text.to_owned(), expression, zone, zone_name: name.to_owned() };
         let pattern = &cron.expression.pattern;
         let has_a_time = [&pattern.seconds, &pattern.minutes, &pattern.hours]
             .iter()
@@ -419,6 +429,7 @@ mod tests {
             ("0 0 1-7 * +MON#2", "UTC", "`0 0 1-7 * +MON#2` never fires"),
             ("* * * * *", "Mars/Olympus", "`Mars/Olympus` is no time zone"),
             ("* * * * *", "", "`` is no time zone"),
+            ("* * * * *", "localtime", "`localtime` is no time zone"),
         ] {
             let refused = Cron::parse(text, zone).expect_err(text);
             assert!(refused.to_string().starts_with(what), "{refused}");

@@ -306,6 +306,10 @@ impl<S: QueueStore> Driver<S> {
         if self.watch.looks_for_room(&self.shard, now) {
             self.inputs.push(Input::LookForRoom);
         }
+        let zones = self.watch.look_at_zones(&mut self.shard, now);
+        if !zones.is_empty() {
+            self.inputs.push(Input::ZonesChanged { zones: zones.into() });
+        }
     }
 
     /// Handles a message that comes while the engine takes no inputs. Refuses calls. Notes the users of queues and a stop. Carries out pins.

@@ -38,6 +38,7 @@ mod time;
 mod upcoming;
 pub mod wall;
 mod watch;
+mod zones;
 
 // Runs the code examples of the tutorial as tests.
 #[cfg(doctest)]

@@ -51,6 +51,18 @@ pub enum Notice {
     },
     /// The checkpoint that was late is done.
     CheckpointDone,
+    /// The rules of a time zone have changed, and the next instants of the cron schedules in it are found anew.
+    ZoneChanged {
+        /// The IANA name of the zone.
+        zone: Arc<str>,
+    },
+    /// A schedule has a time zone that neither the machine nor this build has.
+    ZoneMissing {
+        /// The IANA name of the zone.
+        zone: Arc<str>,
+        /// Whether the rules that were known before stay in force. If not, the schedules in the zone have no next instant.
+        is_kept: bool,
+    },
     /// No task could be made of a row in the inbox of the store. The store keeps the row with the reason, and a person has to decide about
     /// it.
     RowRefused {

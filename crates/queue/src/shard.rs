@@ -10,7 +10,7 @@ use tickwheel_engine::{
 
 use tickwheel_store::QueueStore;
 
-use crate::calendar::Calendar;
+use crate::calendar::{Calendar, ZoneNews};
 use crate::commits::CommitSeconds;
 
 /// An engine and its store together: inputs go in, and answers come out. Requests and replies between the engine and the store stay inside.
@@ -187,6 +187,12 @@ impl<S: ShardStore> Shard<S> {
                 return;
             }
         }
+    }
+
+    /// Looks the zones of cron expressions up again. If rules have changed, the next turn has to give the engine
+    /// [`Input::ZonesChanged`].
+    pub(crate) fn look_at_zones(&mut self) -> ZoneNews {
+        self.calendar.look_again()
     }
 
     /// Appends the answers that may leave to `answers`. Returns whether the driver should call [`turn`](Self::turn) again at once.

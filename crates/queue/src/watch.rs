@@ -1,12 +1,15 @@
 //! [`Watch`]: looks at a shard after each turn, and sends notices of what is new to the operator.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tickwheel_engine::{Engine, RoomPace, ShardStore};
 use tickwheel_store::{ClockNote, QueueStore};
 
+use crate::calendar::ZoneNews;
 use crate::notice::{ClockChange, Listener, Notice};
 use crate::shard::Shard;
+use crate::zones;
 
 /// The time between two questions to the store for its free bytes, while puts are refused for too few free bytes or may soon be. A question
 /// costs no write. After space is free again, the store tries to go on after about three questions, and two kinds of tries take turns. So
@@ -17,6 +20,9 @@ const LOOK_FOR_ROOM: Duration = Duration::from_millis(100);
 const LOOK_FOR_ROOM_SLOWLY: Duration = Duration::from_millis(900);
 /// The time between two checks that the directory still belongs to this process: there has to be one in each second.
 const LOOK_AT_LOCK: Duration = Duration::from_millis(900);
+
+/// The time between two looks at the database of time zones.
+const LOOK_AT_ZONES: Duration = Duration::from_secs(50);
 
 /// The time between two notes of the wall clock.
 const NOTE_CLOCK: Duration = Duration::from_secs(60);
@@ -35,6 +41,7 @@ pub(crate) struct Watch {
     begun: Instant,
     looked_for_room: Option<Instant>,
     look_at_lock: Instant,
+    look_at_zones: Instant,
     /// When the wall clock was written down last, the number of commits then, and whether the shard was stopping.
     noted: Option<(Instant, u64, bool)>,
 }
@@ -60,6 +67,7 @@ impl Watch {
             begun: now,
             looked_for_room: None,
             look_at_lock: now,
+            look_at_zones: now,
             noted: None,
         }
     }
@@ -91,6 +99,27 @@ impl Watch {
             self.look_at_lock = now + LOOK_AT_LOCK;
             shard.store_mut().check_ownership();
         }
+    }
+
+    /// Looks at the zones of the schedules, if the last look was at least [`LOOK_AT_ZONES`] ago. Returns those with new rules.
+    pub(crate) fn look_at_zones<S: ShardStore>(
+        &mut self,
+        shard: &mut Shard<S>,
+        now: Instant,
+    ) -> Vec<Arc<str>> {
+        if now < self.look_at_zones {
+            return Vec::new();
+        }
+        self.look_at_zones = now + LOOK_AT_ZONES;
+        zones::forget();
+        let ZoneNews { changed, missing } = shard.look_at_zones();
+        for zone in &changed {
+            self.listener.tell(Notice::ZoneChanged { zone: Arc::clone(zone) });
+        }
+        for (zone, is_kept) in missing {
+            self.listener.tell(Notice::ZoneMissing { zone, is_kept });
+        }
+        changed
     }
 
     /// Has the store write the wall clock down: at first, after a step, at a stop, and once a minute while there are commits.

@@ -131,7 +131,8 @@ pub struct Config {
     pub connections_per_address_max: usize,
     /// Other limits of the resources that clients may hold at one time.
     pub limits: Limits,
-    /// The time that a stop waits for calls under way, and then for the disk to store the leases. Default: 10 s each.
+    /// The time that a stop waits for calls and messages of targets under way, then for a backup, and then for the disk to store the leases.
+    /// Default: 10 s each.
     /// Supervisors of services allow 10 to 90 s before they kill a process.
     pub stop_grace: Duration,
     /// The console, which answers browsers at `/console/`. In the read-only one the pages show no actions; that is no

@@ -144,6 +144,12 @@ events! {
     CONNECTIONS_FULL = "connections_full";
     /// Clients of beanstalkd watch as many tubes as the limit allows.
     WATCHES_FULL = "watches_full";
+    /// A time zone has new rules.
+    ZONE_CHANGED = "zone_changed";
+    /// A time zone of a schedule is missing.
+    ZONE_MISSING = "zone_missing";
+    /// Some queues have no label in the metrics.
+    QUEUES_WITHOUT_LABEL = "queues_without_label";
     /// Spans could not be sent.
     SPANS_LOST = "spans_lost";
     /// A call failed because of a mistake in the server.

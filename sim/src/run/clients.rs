@@ -190,6 +190,7 @@ fn call_of(input: &Input) -> Option<u64> {
         | Input::Leave { .. }
         | Input::Store { .. }
         | Input::Instant { .. }
+        | Input::ZonesChanged { .. }
         | Input::StoreFailed { .. }
         | Input::Wake
         | Input::LookForRoom

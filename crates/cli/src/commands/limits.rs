@@ -44,6 +44,9 @@ pub(crate) struct LimitOptions {
     /// The largest number of running jobs of one token; without tokens, of one address of another machine
     #[arg(long, value_name = "N", env = "TICKWHEEL_MAX_JOBS_PER_CALLER", default_value = "16", value_parser = values::places)]
     max_jobs_per_caller: usize,
+    /// The memory for the payloads of answers that clients have not read yet (bytes); one token, or one address of another machine, may use a quarter of it
+    #[arg(long, value_name = "BYTES", env = "TICKWHEEL_MAX_ANSWER_BYTES", default_value = "268435456", value_parser = values::answer_bytes)]
+    max_answer_bytes: usize,
     /// The memory for the names of tubes that clients of beanstalkd watch (bytes); one connection may use a quarter of it
     #[arg(long, value_name = "BYTES", env = "TICKWHEEL_MAX_WATCHED_BYTES", default_value = "33554432", value_parser = values::watched_bytes)]
     max_watched_bytes: usize,
@@ -59,6 +62,7 @@ impl LimitOptions {
                 connections_kept: self.kept_connections,
                 large_bodies: self.max_large_bodies,
                 large_bodies_per_caller: self.max_large_bodies_per_caller,
+                answer_bytes: self.max_answer_bytes,
                 batches: self.max_batches,
                 batches_per_caller: self.max_batches_per_caller,
                 jobs: self.max_jobs,
@@ -102,6 +106,7 @@ mod tests {
             "--max-batches-per-caller=16",
             "--max-jobs=64",
             "--max-jobs-per-caller=16",
+            "--max-answer-bytes=268435456",
             "--max-watched-bytes=33554432",
         ]);
         assert_eq!(usual.expect("options"), Config::new(Store::Memory));
@@ -115,6 +120,7 @@ mod tests {
             "--max-batches-per-caller=6",
             "--max-jobs=9",
             "--max-jobs-per-caller=10",
+            "--max-answer-bytes=80000000",
             "--max-watched-bytes=7000",
         ])
         .expect("options");
@@ -123,6 +129,7 @@ mod tests {
             connections_kept: 3,
             large_bodies: 4,
             large_bodies_per_caller: 8,
+            answer_bytes: 80_000_000,
             batches: 5,
             batches_per_caller: 6,
             jobs: 9,

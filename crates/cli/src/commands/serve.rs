@@ -194,6 +194,11 @@ pub(crate) struct Serve {
     backups: BackupOptions,
     #[command(flatten)]
     limits: LimitOptions,
+    /// How long a stop waits for calls and messages of targets that are under way, from 0s to 10m; then as long again for a backup, and for the disk
+    ///
+    /// No new message is sent meanwhile. A message that is not confirmed by then is given back, and its receiver may have got it
+    #[arg(long, value_name = "DURATION", env = "TICKWHEEL_STOP_GRACE", default_value = "10s", value_parser = values::stop_grace)]
+    stop_grace: u64,
     /// The lines to log: error, warn, info, debug or trace, or a filter such as `tickwheel_server=debug`
     ///
     /// `warn,audit=info` also shows the acts of administrators and the refusals by token; docs/reference/log.md lists all events
@@ -351,6 +356,7 @@ impl Serve {
             access_log: self.access_log,
             clock_max_ahead: self.clock_max_ahead.map(Duration::from_millis),
             slow_commit: Duration::from_millis(self.slow_commit),
+            stop_grace: Duration::from_millis(self.stop_grace),
             tokens,
             token_file: self.token_file.clone(),
             backups: self.backups.plan()?,

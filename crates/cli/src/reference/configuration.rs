@@ -27,7 +27,7 @@ struct Range {
     outside: [String; 2],
 }
 
-fn ranges() -> [Range; 8] {
+fn ranges() -> [Range; 10] {
     let texts = |texts: [&str; 2]| texts.map(str::to_owned);
     let around = |least: u64, most: u64| {
         ([least.to_string(), most.to_string()], [(least - 1).to_string(), (most + 1).to_string()])
@@ -52,9 +52,15 @@ fn ranges() -> [Range; 8] {
             around(1, 1_000_000),
         ),
         range(&["max_job_size"], "1 to 16,777,216 (16 MiB)", around(1, JOB_BYTES_MAX.into())),
+        range(
+            &["max_answer_bytes"],
+            "67,108,864 (64 MiB) to 1,099,511,627,776 (1 TiB)",
+            around(64 << 20, 1 << 40),
+        ),
         range(&["max_watched_bytes"], "4,096 (4 KiB) to 1,099,511,627,776 (1 TiB)", around(4 << 10, 1 << 40)),
         range(&["shards"], "1 to 1,024", around(1, 1_024)),
         range(&["clock_max_ahead"], "1s to 36500d", (texts(["1s", "36500d"]), texts(["999ms", "36501d"]))),
+        range(&["stop_grace"], "0s to 10m", (texts(["0s", "10m"]), texts(["600001ms", "11m"]))),
         range(&["slow_commit"], "1ms to 1h", (texts(["1ms", "1h"]), texts(["0ms", "3600001ms"]))),
         range(&["backup_every"], "1s to 366d", (texts(["1s", "366d"]), texts(["999ms", "31622400001ms"]))),
         range(&["levels"], "1 to 1,000 delays", ([delays(1), delays(1_000)], [String::new(), delays(1_001)])),

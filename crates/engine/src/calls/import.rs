@@ -187,4 +187,6 @@ pub struct ImportSchedule {
     pub waiting: Vec<Timestamp>,
     /// The rule if the queue has a schedule of this name. An equal schedule stays as it is, unless the rule is [`Existing::Replace`].
     pub existing: Existing,
+    /// The scope of the caller, as in [`PutSchedule`](crate::PutSchedule::scope).
+    pub scope: Option<Arc<[Arc<str>]>>,
 }

@@ -15,8 +15,8 @@ pub struct Lease {
     /// The queues to lease from. The tasks of all queues of the call are leased in one common order. A queue that hands nothing out now,
     /// for example a paused one, is passed over.
     pub queues: Arc<[QueueName]>,
-    /// The largest number of tasks in the answer. With several queues, the answer may have fewer although more are ready, because the
-    /// record of the next task is not in memory.
+    /// The largest number of tasks in the answer. The answer may have fewer although more are ready: the bodies in one answer together have
+    /// at most 16 MiB, and with several queues the record of the next task may not be in memory.
     pub max: usize,
     /// The length of the lease (ms). `None`: as the task says, else as its queue's settings say, else [`LEASE_MS_DEFAULT`].
     pub lease_ms: Option<u64>,

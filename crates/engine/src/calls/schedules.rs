@@ -19,6 +19,9 @@ pub struct PutSchedule {
     pub schedule: Arc<Schedule>,
     /// The version that the present schedule of this name must have; `None`: any version, or no schedule.
     pub if_version: Option<Seq>,
+    /// The scope of the caller: names of queues, and beginnings of names that end with a slash. The schedules of these queues together
+    /// have at most a quarter of the places, so that other callers find some. `None`: all queues, and all places.
+    pub scope: Option<Arc<[Arc<str>]>>,
 }
 
 /// Deletes a schedule. The tasks that the schedule has made stay.
@@ -70,7 +73,7 @@ impl PutSchedule {
     /// Makes a call that configures this schedule under this name.
     #[must_use]
     pub fn new(queue: &QueueName, name: ScheduleName, schedule: Arc<Schedule>) -> Self {
-        Self { queue: queue.clone(), name, schedule, if_version: None }
+        Self { queue: queue.clone(), name, schedule, if_version: None, scope: None }
     }
 }
 
@@ -135,6 +138,14 @@ pub enum ScheduleError {
     #[error("there are {schedules} schedules with {bytes} bytes, and no more can be")]
     TooMany {
         /// The number of schedules that the shard has.
+        schedules: usize,
+        /// The size of their records (bytes, about).
+        bytes: u64,
+    },
+    /// The schedules of the caller's scope would exceed a quarter of the number, or of the bytes, of all schedules.
+    #[error("the scope has {schedules} schedules with {bytes} bytes, and no scope can have more")]
+    ShareUsedUp {
+        /// The number of schedules that the scope has in this shard.
         schedules: usize,
         /// The size of their records (bytes, about).
         bytes: u64,

@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use super::Dispatch;
 use super::line::InLine;
 use super::ready::ReadyKey;
+use crate::bounds::Bounds;
 use crate::name::{Group, QueueName};
 use crate::residence::Residence;
 use crate::runs::Ordered;
 use crate::slot::Slot;
+use crate::task::Task;
 use crate::time::Now;
 
 /// The outcome of a choice: the ready tasks that a lease gets, or `Unknown`.
@@ -19,9 +21,36 @@ pub(super) enum Choice {
     Unknown,
 }
 
+/// The size that the bodies of one answer may still have.
+#[derive(Debug)]
+pub(super) struct Room {
+    /// Bytes; `None`: no task was taken yet, and the first one always has room.
+    left: Option<u64>,
+    max: u64,
+    /// A task had no room.
+    is_used_up: bool,
+}
+
+impl Room {
+    pub(super) fn of(bounds: &Bounds) -> Self {
+        Self { left: None, max: bounds.lease_bytes, is_used_up: false }
+    }
+
+    /// Takes the room for one more task. `false`: there is not enough.
+    pub(super) fn take(&mut self, task: &Task) -> bool {
+        let bytes = task.body.payload_bytes() as u64;
+        self.is_used_up = self.left.is_some_and(|left| bytes > left);
+        if !self.is_used_up {
+            self.left = Some(self.left.unwrap_or(self.max).saturating_sub(bytes));
+        }
+        !self.is_used_up
+    }
+}
+
 impl Dispatch {
-    /// Chooses the ready tasks of a queue that a lease of at most `max` tasks gets now. Parks each task that the search passes over because
-    /// its group has as many tasks as the queue's settings allow, in workers' hands or chosen before in this call.
+    /// Chooses the ready tasks of a queue that a lease of at most `max` tasks gets now. Their bodies together have at most
+    /// [`lease_bytes`](crate::Bounds::lease_bytes), or there is one task. Parks each task that the search passes over because its group has
+    /// as many tasks as the queue's settings allow, in workers' hands or chosen before in this call.
     pub(super) fn choose(&mut self, residence: &Residence, now: Now, name: &QueueName, max: usize) -> Choice {
         let Some(no) = self.queues.number(name) else { return Choice::These(Vec::new()) };
         let queue = self.queues.numbered_mut(no);
@@ -29,6 +58,7 @@ impl Dispatch {
         let per_group = queue.record.settings.max_in_flight_per_group;
         let mut counted: BTreeMap<&Group, u64> = BTreeMap::new();
         let (mut chosen, mut full) = (Vec::new(), Vec::new());
+        let mut room = Room::of(&self.bounds);
         for place in queue.line.whole_in_front() {
             if chosen.len() >= allowed {
                 break;
@@ -44,9 +74,12 @@ impl Dispatch {
                 }
                 *count += 1;
             }
+            if !room.take(residence.task(place.slot)) {
+                break;
+            }
             chosen.push(place.slot);
         }
-        let is_unknown = chosen.len() < allowed && queue.line.stubs().first().is_some();
+        let is_unknown = chosen.len() < allowed && !room.is_used_up && queue.line.stubs().first().is_some();
         for (place, group) in full {
             queue.line.remove(&place);
             queue.park(group, InLine::Whole(place));

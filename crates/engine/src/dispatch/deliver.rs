@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Dispatch;
-use super::choice::Choice;
+use super::choice::{Choice, Room};
 use super::leases::{BegunLease, Holder};
 use super::queue::Queue;
 use crate::calls::{Answer, Lease as LeaseCall, Leased, Unavailable};
@@ -163,8 +163,9 @@ impl Delivery<'_> {
         if passes { self.ledger.answer_durable(call, answer) } else { self.ledger.answer(call, answer) }
     }
 
-    /// Leases the first `max` ready tasks that may be handed out, or all of these tasks if there are fewer than `max`. Leases fewer tasks,
-    /// or none, if the record of a task has to be fetched first. Leases none while memory does not know which tasks are due.
+    /// Leases the first `max` ready tasks that may be handed out, or all of these tasks if there are fewer than `max`. Leases fewer tasks if
+    /// their bodies are large, and fewer or none if the record of a task has to be fetched first. Leases none while memory does not know
+    /// which tasks are due.
     fn grant(&mut self, lease: &LeaseCall) -> Vec<Leased> {
         let LeaseCall { queues, max, lease_ms, worker, wait: _ } = lease;
         let taking = Taking { lease_ms: *lease_ms, worker: worker.as_ref() };
@@ -186,8 +187,8 @@ impl Delivery<'_> {
         }
     }
 
-    /// Leases tasks of several queues, in the ready order over all these queues. Stops early if the record of the next task has to be
-    /// fetched first.
+    /// Leases tasks of several queues, in the ready order over all these queues. Stops early if the body of the next task is too
+    /// large for the answer, or if its record has to be fetched first.
     fn grant_among(&mut self, queues: &[QueueName], max: usize, taking: Taking<'_>) -> Vec<Leased> {
         // The first task of each queue, in the ready order. A grant changes the first task of only one queue, the queue that gave a task.
         let mut firsts = BTreeMap::new();
@@ -196,12 +197,17 @@ impl Delivery<'_> {
                 firsts.insert(key, (queue, choice));
             }
         }
-        let mut granted = Vec::new();
+        let (mut granted, mut room) = (Vec::new(), Room::of(&self.dispatch.bounds));
         while granted.len() < max
             && let Some((_, (queue, choice))) = firsts.pop_first()
         {
             match choice {
-                Choice::These(slots) => granted.extend(self.hand_out(queue, &slots, taking)),
+                Choice::These(slots) => {
+                    if !slots.iter().all(|&slot| room.take(self.residence.task(slot))) {
+                        break;
+                    }
+                    granted.extend(self.hand_out(queue, &slots, taking));
+                }
                 Choice::Unknown => {
                     self.dispatch.to_prefetch.insert(queue.clone());
                     break;

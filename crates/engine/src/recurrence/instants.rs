@@ -56,9 +56,16 @@ impl Recurrence {
             return false;
         }
         while let Some(id) = self.changed.pop_first() {
-            let Some(record) = self.get(&id).cloned() else { continue };
+            let Some(record) = self.get(&id).cloned() else {
+                self.moved.remove(&id);
+                continue;
+            };
             if self.phase(&id) != Some(Phase::Waiting) {
                 // The schedule is looked at again once the driver has answered or the task is made.
+                continue;
+            }
+            if self.moved.remove(&id) {
+                self.ask_for_decided(&id);
                 continue;
             }
             match (record.waiting.first(), record.running) {
@@ -134,7 +141,11 @@ impl Recurrence {
                 }
                 self.set(ledger, &id, ScheduleRecord { next, ..ScheduleRecord::clone(&record) });
             }
-            Sought::LastMissed | Sought::LastLeftOut if !ledger.takes_changes() => {}
+            Sought::LastMissed | Sought::LastLeftOut | Sought::Decided if !ledger.takes_changes() => {}
+            Sought::Decided => {
+                let decided = found.unwrap_or(record.decided);
+                self.step(ledger, &id, ScheduleRecord { decided, ..ScheduleRecord::clone(&record) });
+            }
             Sought::LastMissed | Sought::LastLeftOut => match found.max(record.next) {
                 None => self.change(id),
                 Some(last) if sought == Sought::LastMissed => self.missed(ledger, now, &id, last),

@@ -141,7 +141,7 @@ impl Recurrence {
         if is_over && !begins.goes_on && (record.running.is_none() || record.is_counted_out()) {
             return Err(ScheduleError::NeverFires);
         }
-        self.take_place(ledger, &id, before.as_deref(), &record)?;
+        self.take_place(ledger, &id, before.as_deref(), &record, put.scope.as_deref())?;
         self.set(ledger, &id, record);
         let schedule = self.view(&id).expect("it was just configured");
         Ok(StoredSchedule { created: before.is_none(), schedule })

@@ -14,6 +14,8 @@ use crate::time::{Now, Seq, Timestamp};
 const SCHEDULES_MAX: usize = 10_000;
 /// The largest size of the records of all schedules together, without the instants that wait (bytes, about).
 const BYTES_MAX: u64 = 16 << 20;
+/// The schedules of one scope have at most one of this many parts of both.
+const SCOPE_SHARE: u8 = 4;
 
 /// While schedules wait for room, they ask the store for its room at most once in this time (ms).
 const ROOM_ASKED_MS: u64 = 1_000;
@@ -56,6 +58,8 @@ pub(super) enum Sought {
     LastMissed,
     /// The last instant that the schedule has to leave out.
     LastLeftOut,
+    /// The instant up to which all are decided, under the new rules of the zone.
+    Decided,
 }
 
 /// Where the instants of a new or changed schedule begin.
@@ -181,25 +185,52 @@ impl Recurrence {
     }
 
     /// Checks that the schedules stay within their limits if `record` is added or replaces the record `before`, and takes room in the store
-    /// for `record`. A record that is no larger than `before` always passes the check.
+    /// for `record`. A record that is no larger than `before` always passes the check. Cost: looks at each schedule of the scope.
     ///
     /// # Errors
-    /// [`ScheduleError::TooMany`], or the store has no room.
+    /// [`ScheduleError::TooMany`], [`ScheduleError::ShareUsedUp`], or the store has no room.
     pub(crate) fn take_place(
         &self,
         ledger: &mut Ledger,
         id: &ScheduleId,
         before: Option<&ScheduleRecord>,
         record: &ScheduleRecord,
+        scope: Option<&[Arc<str>]>,
     ) -> Result<(), ScheduleError> {
-        let (schedules, bytes) = (self.by_name.len(), self.bytes);
         let had = before.map_or(0, |before| schedule_bytes(id, before));
         let needed = schedule_bytes(id, record);
-        let too_many = before.is_none() && schedules >= SCHEDULES_MAX;
-        if too_many || needed > had && bytes - had + needed > BYTES_MAX {
+        let is_above = |schedules: usize, bytes: u64, parts: u8| {
+            let too_many = before.is_none() && schedules >= SCHEDULES_MAX / usize::from(parts);
+            too_many || needed > had && bytes - had + needed > BYTES_MAX / u64::from(parts)
+        };
+        let (schedules, bytes) = (self.by_name.len(), self.bytes);
+        if is_above(schedules, bytes, 1) {
             return Err(ScheduleError::TooMany { schedules, bytes });
         }
+        if let Some((schedules, bytes)) = scope.map(|scope| self.of_scope(scope))
+            && is_above(schedules, bytes, SCOPE_SHARE)
+        {
+            return Err(ScheduleError::ShareUsedUp { schedules, bytes });
+        }
         Ok(ledger.take_room(needed)?)
+    }
+
+    /// Returns the number of schedules of these queues, and the size of their records (bytes, about). `scope` has names of queues, and
+    /// beginnings of names that end with a slash.
+    fn of_scope(&self, scope: &[Arc<str>]) -> (usize, u64) {
+        let (mut schedules, mut bytes) = (0, 0);
+        for part in scope {
+            let Ok(first) = QueueName::new(part) else { continue };
+            let is_part = |name: &QueueName| match part.ends_with('/') {
+                true => name.as_str().starts_with(&**part),
+                false => name.as_str() == &**part,
+            };
+            let of_part = self.by_name.range((first, ScheduleName::first())..);
+            for (id, one) in of_part.take_while(|(id, _)| is_part(&id.0)) {
+                (schedules, bytes) = (schedules + 1, bytes + schedule_bytes(id, &one.record));
+            }
+        }
+        (schedules, bytes)
     }
 
     pub(super) fn change(&mut self, id: ScheduleId) {
@@ -219,6 +250,27 @@ impl Recurrence {
         self.asks.push(Effect::Ask { ask, wanted });
         self.asked.insert(ask, why);
         Some(ask)
+    }
+
+    /// Takes in that the rules of these zones have changed. A schedule whose task is being made is looked at after that.
+    pub(crate) fn zones_changed(&mut self, zones: &[Arc<str>]) {
+        for (id, one) in &self.by_name {
+            if let Cadence::Cron { zone, .. } = &one.record.schedule.cadence
+                && zones.contains(zone)
+            {
+                self.moved.insert(id.clone());
+                self.changed.insert(id.clone());
+            }
+        }
+    }
+
+    /// Asks the driver for the instant up to which all instants of this schedule are decided, under the new rules of its zone.
+    pub(super) fn ask_for_decided(&mut self, id: &ScheduleId) {
+        let record = Arc::clone(self.get(id).expect("only of a schedule that is there"));
+        let asked = Asked::Instant(id.clone(), Sought::Decided);
+        if let Some(ask) = self.ask(&record.schedule, Which::Moved(record.decided), asked) {
+            self.set_phase(id, Phase::Asking(ask));
+        }
     }
 
     /// Asks the driver for the next instant of this schedule, if the schedule is a cron expression whose count is not used up. Returns

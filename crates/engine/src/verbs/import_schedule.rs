@@ -30,7 +30,8 @@ impl Tasks<'_> {
             }
         }
         let record = self.imported_schedule(import, before.as_deref());
-        self.recurrence.take_place(self.ledger, &id, before.as_deref(), &record)?;
+        let scope = import.scope.as_deref();
+        self.recurrence.take_place(self.ledger, &id, before.as_deref(), &record, scope)?;
         // Tasks that another store made are not counted as made by this store.
         let (made, skipped) =
             (self.ledger.counters_mut().made_total, self.ledger.counters_mut().skipped_total);

@@ -514,6 +514,7 @@ fn schedule(existing: Existing, cadence: Cadence) -> ImportSchedule {
         skipped: 2,
         running: None,
         waiting: Vec::new(),
+        scope: None,
         existing,
     }
 }

@@ -25,6 +25,7 @@ fn hours(wanted: &InstantWanted) -> InstantFound {
     Ok(match wanted.which {
         Which::FirstAfter(after) => Cadence::next_after(hour, epoch, after),
         Which::LastUntil(until) => Cadence::last_until(hour, epoch, until),
+        Which::Moved(at) => Some(at),
     })
 }
 
@@ -445,4 +446,71 @@ fn an_instant_comes_before_the_call_that_comes_with_it() {
     assert!(matches!(world.put(create), Err(PutError::Live { .. })), "the instant has its task already");
     let record = record(&mut world);
     assert_eq!((record.made, record.skipped), (1, 0));
+}
+
+/// The story: one tenant made 10,000 schedules, and no other tenant could make one.
+#[test]
+fn the_schedules_of_one_scope_have_a_quarter_of_the_places() {
+    let mut world = World::new();
+    let mut put = |of: &str, name: &str, scope: &[&str]| {
+        let name = ScheduleName::new(name).expect("a name");
+        let scope = (!scope.is_empty()).then(|| scope.iter().map(|part| Arc::from(*part)).collect());
+        let call = PutSchedule { scope, ..PutSchedule::new(&queue(of), name, Arc::new(every(3_600_000))) };
+        let Answer::PutSchedule(result) = world.ask(Command::PutSchedule(call)) else {
+            panic!("another answer")
+        };
+        result.map(|stored| stored.created)
+    };
+    let noisy = ["noisy/", "noisy-too"];
+    for number in 0..1_250 {
+        assert_eq!(put("noisy/q", &number.to_string(), &noisy), Ok(true));
+        assert_eq!(put("noisy-too", &number.to_string(), &noisy), Ok(true));
+    }
+    let refused = put("noisy/other", "one-more", &noisy);
+    assert!(matches!(refused, Err(ScheduleError::ShareUsedUp { schedules: 2_500, .. })), "{refused:?}");
+    assert_eq!(put("noisy/q", "7", &noisy), Ok(false), "those that are there can be changed");
+    assert_eq!(put("quiet/q", "a", &["quiet/"]), Ok(true), "another scope has its own share");
+    assert_eq!(put("noisy-too-2", "a", &["noisy-too-2"]), Ok(true), "a queue is no beginning of another");
+    assert_eq!(put("noisy/q", "unscoped", &[]), Ok(true), "a caller without a scope has all places");
+}
+
+/// A driver that knows `hours`, in a zone whose clock shows an hour later what it showed under its old rules.
+fn an_hour_later(wanted: &InstantWanted) -> InstantFound {
+    match wanted.which {
+        Which::Moved(at) => Ok(Some(at.saturating_plus_ms(HOUR))),
+        _ => hours(wanted),
+    }
+}
+
+/// The same, an hour earlier.
+fn an_hour_earlier(wanted: &InstantWanted) -> InstantFound {
+    match wanted.which {
+        Which::Moved(at) => Ok(Timestamp::from_ms(at.as_ms() - HOUR as i64)),
+        _ => hours(wanted),
+    }
+}
+
+/// The story: the rules of a zone changed, and its schedules went on by the old rules until a restart. Where such a change moves the present
+/// over a local time, that time must not come twice, and must not be lost.
+#[test]
+fn new_rules_of_a_zone_let_no_local_time_come_twice_and_lose_none() {
+    let change = |tell: fn(&InstantWanted) -> InstantFound, zone: &str| {
+        let mut world = world();
+        put(&mut world, cron()).expect("it stands");
+        walk(&mut world, 3 * HOUR + 1_000);
+        for leased in world.lease(10, 10_000) {
+            assert_eq!(world.ack(leased.token), TokenAnswer::Acked);
+        }
+        let before = record(&mut world);
+        world.tell = tell;
+        world.input(Input::ZonesChanged { zones: ["Mars/Olympus".into(), zone.into()].into() });
+        world.pass_ms(1);
+        let after = record(&mut world);
+        let next = |record: &ScheduleRecord| record.next.expect("it goes on");
+        (after.made - before.made, next(&after).ms_since(next(&before)), after.skipped - before.skipped)
+    };
+    assert_eq!(change(an_hour_later, "UTC"), (0, HOUR, 0), "the next local time was decided already");
+    assert_eq!(change(an_hour_earlier, "UTC"), (1, 0, 0), "a local time was passed over, and gets its task");
+    assert_eq!(change(hours, "UTC"), (0, 0, 0));
+    assert_eq!(change(an_hour_later, "Europe/Berlin"), (0, 0, 0), "the schedule has another zone");
 }

@@ -190,3 +190,24 @@ fn a_queue_is_there_while_a_client_uses_it_and_counts_its_events() {
         "what is listed is a queue that has ended"
     );
 }
+
+/// The story: 8 sockets asked for 1,000 tasks each and read nothing. Their answers held all ready tasks of 1 MB in memory.
+#[test]
+fn an_answer_has_16_mib_of_bodies_or_one_task() {
+    const MIB: usize = 1 << 20;
+    for of in [&["q"][..], &["q", "p"]] {
+        let mut world = World::new();
+        for (name, bytes) in [("a", 6 * MIB), ("b", 10 * MIB), ("c", 1), ("d", 20 * MIB), ("e", 1)] {
+            let body = Body::bytes(vec![7; bytes]);
+            world.put(Put { body, ..Put::new(&queue(of[0]), key(name)) }).expect("taken");
+        }
+        let mut answers = Vec::new();
+        let waits = world.send(lease(of, 9, true));
+        answers.push(names(world.answer(waits)).expect("tasks are ready"));
+        for _ in 0..4 {
+            answers.push(names(Some(world.ask(lease(of, 9, false)))).expect("answered"));
+        }
+        let expected: [&[&str]; 5] = [&["q:a", "q:b"], &["q:c"], &["q:d"], &["q:e"], &[]];
+        assert_eq!(answers, expected, "{of:?}");
+    }
+}

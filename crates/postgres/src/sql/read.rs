@@ -15,7 +15,7 @@ const COUNTED_MAX: i64 = 16_384;
 /// Each answer has at least one row, which has the epoch and the last number. `MATERIALIZED`, because the database would look for the last
 /// number once for each row of the answer otherwise, which took longer than the rows.
 macro_rules! seen {
-    ($rows:literal, $columns:literal) => {
+    ($rows:expr, $columns:literal) => {
         concat!(
             "WITH at AS MATERIALIZED (SELECT s.epoch, (SELECT max(no) FROM tickwheel.batch b WHERE b.shard = s.shard) AS no \
              FROM tickwheel.shard s WHERE s.shard = $1) SELECT at.epoch, at.no, ",
@@ -39,19 +39,31 @@ const FIND: &str = seen!(
     "t.place, t.record, t.body"
 );
 
-const SCAN_DUE: &str = seen!(
+/// The first of these tasks whose bodies together have at most about 4 MiB, and the number of all. A page is in the memory of the reader as
+/// a whole, and 1,000 bodies may have 1 GB. The length of a body is known without the body, also where the database keeps it apart.
+macro_rules! page {
+    ($tasks:literal) => {
+        seen!(concat!(
+            "SELECT due_at, put_seq, record, body, found FROM (\
+                 SELECT l.*, count(*) OVER () AS found, sum(octet_length(l.body)) OVER (\
+                     ORDER BY l.due_at, l.put_seq ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS bytes_before FROM (",
+            $tasks,
+            ") l) p WHERE coalesce(bytes_before, 0) < 4194304"
+        ), "t.record, t.body, t.due_at, t.put_seq, t.found")
+    };
+}
+
+const SCAN_DUE: &str = page!(
     "SELECT due_at, put_seq, record, body FROM tickwheel.task k \
-     WHERE k.shard = $1 AND (k.due_at, k.put_seq) > ($2, $3) AND k.due_at <= $4 ORDER BY k.due_at, k.put_seq LIMIT $5",
-    "t.record, t.body, t.due_at, t.put_seq"
+     WHERE k.shard = $1 AND (k.due_at, k.put_seq) > ($2, $3) AND k.due_at <= $4 ORDER BY k.due_at, k.put_seq LIMIT $5"
 );
 
 /// Dead tasks have an index of their own. For others the database chooses between the tasks of the queue and all tasks in the order of time,
 /// by the number of each. So the statement has its values when it is planned, and [`WITH_VALUES`] runs before it.
-const SCAN_FILTER: &str = seen!(
+const SCAN_FILTER: &str = page!(
     "SELECT due_at, put_seq, record, body FROM tickwheel.task k \
      WHERE k.shard = $1 AND k.queue = $6 AND k.dead = $7 AND (k.due_at, k.put_seq) > ($2, $3) AND k.due_at <= $4 \
-     ORDER BY k.due_at, k.put_seq LIMIT $5",
-    "t.record, t.body, t.due_at, t.put_seq"
+     ORDER BY k.due_at, k.put_seq LIMIT $5"
 );
 
 /// The statements after it in the flight are planned with their values. The setting of the session comes back with the end of the flight.
@@ -174,17 +186,18 @@ fn scan(
     };
     let limit = if filter.is_some() { LIST_LIMIT } else { READ_LIMIT };
     let (epoch, no, rows) = ask(link, &pipeline, limit)?;
-    let mut tasks = Vec::with_capacity(rows.len());
+    let (mut tasks, mut found) = (Vec::with_capacity(rows.len()), 0);
     for row in &rows {
         if row.get::<Option<&[u8]>>(2)?.is_some() {
             let place: (i64, i64) = (row.get(4)?, row.get(5)?);
             tasks.push((place, task(row, 2)?));
+            found = row.get(6)?;
         }
     }
     // The outer statement promises no order.
     tasks.sort_by_key(|(place, _)| *place);
-    let more = tasks.len() > max;
     tasks.truncate(max);
+    let more = i64::try_from(tasks.len()).is_ok_and(|count| count < found);
     let tasks = tasks.into_iter().map(|(_, task)| task).collect();
     Ok(Seen { epoch, no, rows: Rows::Page { tasks, more } })
 }

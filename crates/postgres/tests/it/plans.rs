@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::kit::{Database, name, node, put, shared};
-use tickwheel_queue::{Ack, Lease, Queue};
+use tickwheel_queue::{Ack, Body, Lease, List, Put, Queue, TaskPage};
 
 /// As many tasks as would make a look-up that reads all of them stand out.
 const TASKS: usize = 2_000;
@@ -42,6 +42,35 @@ fn a_look_up_among_dead_rows_reads_no_other_task() {
     }
     let read = read(&database, queue, "task_due");
     assert!(read < 10 * TASKS, "{read} entries of an index were read that no look-up needs");
+}
+
+/// The story: a page of 1,000 bodies of 1 MB was in the memory of a reader as a whole.
+#[test]
+fn a_page_of_large_bodies_is_read_in_pieces() {
+    let Some(server) = shared() else { return };
+    let database = server.database();
+    let queue = node(&database.url(), "a");
+    let body = |n: usize| Body::bytes(vec![n as u8; 1_000_000]);
+    let put_of =
+        |n: usize| Put { body: body(n), ..put(&format!("order:{n:02}"), Duration::from_secs(86_400)) };
+    let puts: Vec<_> = (0..12).map(|n| queue.put(put_of(n))).collect();
+    for put in puts {
+        put.wait().expect("a new task");
+    }
+    let (mut found, mut after) = (Vec::new(), None);
+    loop {
+        let list = List { max: 1_000, after, ..List::new(&name()) };
+        let TaskPage { tasks, next, .. } = queue.list(list).wait().expect("a page");
+        assert!(tasks.len() <= 5, "{} bodies of 1 MB in one page", tasks.len());
+        found.extend(tasks.into_iter().map(|task| (task.key.as_str().to_owned(), task.body.payload[0])));
+        after = next;
+        if after.is_none() {
+            break;
+        }
+    }
+    found.sort();
+    let expected: Vec<_> = (0..12).map(|n| (format!("order:{n:02}"), n as u8)).collect();
+    assert_eq!(found, expected);
 }
 
 /// Puts tasks, and waits for the answers.

@@ -57,9 +57,13 @@ impl End {
 impl Drop for End {
     fn drop(&mut self) {
         if let Some(ended) = self.ended.take() {
-            let mut state = ended.0.lock().unwrap_or_else(PoisonError::into_inner);
-            state.0 = true;
-            if let Some(waker) = state.1.take() {
+            let waker = {
+                let mut state = ended.0.lock().unwrap_or_else(PoisonError::into_inner);
+                state.0 = true;
+                state.1.take()
+            };
+            // Without the lock, because a waker may poll the connection at once.
+            if let Some(waker) = waker {
                 waker.wake();
             }
         }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use tickwheel_engine::{Lease, Leased, Unavailable};
+use tickwheel_engine::{LEASE_BYTES_MAX, Lease, Leased, Unavailable};
 
 use crate::caller::Caller;
 use crate::message::{Mailbox, Message};
@@ -131,7 +131,7 @@ impl Hands {
         self.leased.is_empty()
     }
 
-    /// Returns the first `max` tasks in the common order. The other ones are given back.
+    /// Returns the first `max` tasks in the common order, or fewer if their bodies are large. The other ones are given back.
     fn best(mut self, max: usize) -> Result<Vec<Leased>, Unavailable> {
         if self.leased.is_empty()
             && self.errors > 0
@@ -140,7 +140,14 @@ impl Hands {
             return Err(error);
         }
         self.leased.sort_by_key(|(_, leased)| (leased.priority, leased.due_at, leased.put_seq, leased.id));
-        let rest = self.leased.split_off(max.min(self.leased.len()));
+        let mut bytes = 0;
+        let fits = |(_, leased): &&(Mailbox, Leased)| {
+            let is_first = bytes == 0;
+            bytes += leased.body.payload_bytes() as u64;
+            is_first || bytes <= LEASE_BYTES_MAX
+        };
+        let count = self.leased.iter().take(max).take_while(fits).count();
+        let rest = self.leased.split_off(count);
         let best = core::mem::replace(&mut self.leased, rest);
         Ok(best.into_iter().map(|(_, leased)| leased).collect())
     }

@@ -141,7 +141,10 @@ fn is_local(host: &str, listen: IpAddr) -> bool {
     if matches!(without_port(host), "127.0.0.1" | "localhost") {
         return true;
     }
-    let Ok(authority) = host.parse::<Authority>() else { return false };
+    // No browser sends a user with its host, and the part before the `@` would be taken for one.
+    let Some(authority) = host.parse::<Authority>().ok().filter(|_| !host.contains('@')) else {
+        return false;
+    };
     let name = authority.host().trim_end_matches('.');
     if name.eq_ignore_ascii_case("localhost") {
         return true;
@@ -198,6 +201,10 @@ mod tests {
             "",
             "a b",
             "[::2]",
+            "evil.example@localhost",
+            "evil.example:80@127.0.0.1:8463",
+            "localhost@localhost",
+            "@localhost",
         ] {
             assert_eq!(answer("127.0.0.1:8463", "GET", &[("host", bad)]), Some(421), "{bad:?}");
         }

@@ -256,6 +256,11 @@ impl Grant {
         Self { scopes: scope, ..Self::everything() }
     }
 
+    /// The scope, as names of queues and as namespaces with a slash; `None`: all queues. Callers with one scope share what a scope may have.
+    pub(crate) fn shared_scope(&self) -> Option<Arc<[Arc<str>]>> {
+        self.scopes.as_deref().map(|scopes| scopes.iter().map(|scope| scope.as_str().into()).collect())
+    }
+
     /// The only prefix, with its slash, of the queues of this scope. Empty: the scope is all queues. `None`: the
     /// scope is not given by a single prefix.
     pub(crate) fn namespace(&self) -> Option<&str> {

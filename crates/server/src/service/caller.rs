@@ -23,6 +23,7 @@ use crate::access::refusal::Refusal;
 use crate::access::tokens::{Grant, Right};
 use crate::base::aside::discard;
 use crate::base::queue_pages::QueuePages;
+use crate::service::answers::Held;
 use crate::service::app::App;
 use crate::telemetry::span::Span;
 
@@ -45,6 +46,21 @@ pub(crate) enum WaitEnd<E> {
     Broken(E),
     /// The server stops.
     Stopped,
+}
+
+/// The tasks that a lease call has got.
+#[derive(Debug)]
+pub(crate) struct Leasing<E> {
+    pub(crate) leased: Vec<Leased>,
+    /// The memory for the payloads, until the client has read them.
+    pub(crate) held: Held,
+    pub(crate) end: WaitEnd<E>,
+}
+
+impl<E> Leasing<E> {
+    fn without_tasks(end: WaitEnd<E>) -> Self {
+        Self { leased: Vec::new(), held: Held::default(), end }
+    }
 }
 
 impl Caller {
@@ -156,49 +172,65 @@ impl Caller {
     /// to end the wait. Tasks that are ready by then are still leased, unless the reason is an error. If the caller
     /// drops the future, tasks that were leased for it at that moment are given back.
     ///
-    /// The lateness of the tasks is counted, and each delivery makes a span with the parent `trace`.
+    /// If memory for answers is short, only the first tasks are handed out, and the others are given back. The lateness of the tasks is
+    /// counted, and each delivery makes a span with the parent `trace`.
     ///
     /// # Errors
-    /// The errors of [`may`](Self::may); in the inner result, the queue cannot answer.
+    /// The errors of [`may`](Self::may), or 429 without memory for the first task; in the inner result, the queue cannot answer.
     pub(crate) async fn lease<E>(
         &self,
         lease: Lease,
         wait: Duration,
         trace: Option<&str>,
         end: impl Future<Output = Result<(), E>>,
-    ) -> Result<Result<(Vec<Leased>, WaitEnd<E>), Unavailable>, Refusal> {
+    ) -> Result<Result<Leasing<E>, Unavailable>, Refusal> {
         lease.queues.iter().try_for_each(|queue| self.may(Right::Consume, queue))?;
         let app = &*self.app;
         let asked = app.queue.now();
         let mut leased = pin!(app.queue.lease(lease, wait));
-        let (leased, how) = tokio::select! {
+        let (leased, end) = tokio::select! {
             biased;
             leased = &mut leased => (leased, WaitEnd::Over),
             ended = end, if !wait.is_zero() => {
                 if let Err(broken) = ended {
-                    return Ok(Ok((Vec::new(), WaitEnd::Broken(broken))));
+                    return Ok(Ok(Leasing::without_tasks(WaitEnd::Broken(broken))));
                 }
                 leased.end_wait();
                 (leased.await, WaitEnd::Ended)
             }
-            () = app.stopping.wait(), if !wait.is_zero() => return Ok(Ok((Vec::new(), WaitEnd::Stopped))),
+            () = app.stopping.wait(), if !wait.is_zero() => return Ok(Ok(Leasing::without_tasks(WaitEnd::Stopped))),
         };
-        let leased = match leased {
+        let mut leased = match leased {
             Ok(leased) => leased,
             Err(why) => return Ok(Err(why)),
         };
+        let sizes = leased.iter().map(|task| task.body.payload_at(task.step).0.len());
+        let held = app.slots.answers.hold_first(self.producer, sizes);
+        let rest = leased.split_off(held.as_ref().map_or(0, |(count, _)| *count));
+        if !rest.is_empty() {
+            app.queue.give_back(rest.iter().map(|task| task.token).collect());
+        }
+        let (_, held) = held?;
         let now = app.queue.now();
         app.deliveries.count(&leased, asked, now);
         if let Some(spans) = &app.spans {
             let parent = trace.and_then(TraceContext::read);
             leased.iter().for_each(|task| spans.take(Span::of_delivery(task, now, parent.clone())));
         }
-        Ok(Ok((leased, how)))
+        Ok(Ok(Leasing { leased, held, end }))
     }
 
     /// Whether the scope of the caller's token includes this queue.
     pub(crate) fn covers(&self, queue: &QueueName) -> bool {
         self.grant.covers(queue)
+    }
+
+    /// Takes the memory for the payloads of an answer (bytes).
+    ///
+    /// # Errors
+    /// 429 if there is not enough.
+    pub(crate) fn hold(&self, bytes: usize) -> Result<Held, Refusal> {
+        self.app.slots.answers.hold(self.producer, bytes)
     }
 
     /// The producer to whom the caller's shares count.

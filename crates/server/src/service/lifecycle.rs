@@ -94,7 +94,7 @@ impl Stop {
             tracing::warn!(
                 event = events::STOPPED_WITHOUT_DISK,
                 took_ms = ms(took),
-                "stopped without waiting for the disk any longer: leases that are not written down end with this process"
+                "stopped without waiting for the disk, or the database, any longer: leases that are not written down end with this process"
             );
         }
     }

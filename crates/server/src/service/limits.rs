@@ -12,6 +12,10 @@ pub struct Limits {
     pub large_bodies: usize,
     /// Large bodies of one token, or of one address of another computer if there are no tokens. Default: 64.
     pub large_bodies_per_caller: usize,
+    /// Memory for the payloads of answers that clients have not read yet (bytes). Answers with payloads of up to 64 KiB do not count. One
+    /// token, or one address of another computer if there are no tokens, may use a quarter of it. A lease call beyond the limit gets fewer
+    /// tasks, and any other call is answered 429. Default: 256 MiB.
+    pub answer_bytes: usize,
     /// Open batches. Another one waits up to 6 s and is then answered 429. Default: 32, each of about 16 MiB at most.
     pub batches: usize,
     /// Open batches of one token, or of one address of another computer if there are no tokens. Default: 16.
@@ -32,6 +36,7 @@ impl Default for Limits {
             connections_kept: 64,
             large_bodies: 128,
             large_bodies_per_caller: 64,
+            answer_bytes: 256 << 20,
             batches: 32,
             batches_per_caller: 16,
             jobs: 64,

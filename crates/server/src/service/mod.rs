@@ -1,5 +1,6 @@
 //! The service layer between the doors and the queue, shared by all doors.
 
+pub(crate) mod answers;
 pub(crate) mod app;
 pub(crate) mod backups;
 pub(crate) mod bulk;

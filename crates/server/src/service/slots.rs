@@ -1,10 +1,11 @@
-//! The permits of large bodies, batches, exports, and searches in all queues.
+//! The permits of large bodies, batches, exports, and searches in all queues, and the memory of answers.
 
 use std::time::Duration;
 
 use tickwheel_api::Problem;
 
 use crate::access::producer::Producer;
+use crate::service::answers::Answers;
 use crate::service::limits::Limits;
 use crate::service::shares::{Full, Permit, Rules, Shares};
 
@@ -37,6 +38,7 @@ pub(crate) struct Slots {
     pub(crate) batches: Shares,
     pub(crate) exports: Exports,
     pub(crate) searches: Shares,
+    pub(crate) answers: Answers,
 }
 
 impl Slots {
@@ -67,6 +69,7 @@ impl Slots {
             batches: Shares::new(batches),
             exports: Exports::new(),
             searches: Shares::new(searches),
+            answers: Answers::new(limits.answer_bytes),
         }
     }
 }

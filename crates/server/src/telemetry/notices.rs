@@ -144,13 +144,13 @@ fn write(notice: Notice) {
         Notice::CommitWaits { took } => tracing::warn!(
             event = events::COMMIT_WAITS,
             took_ms = ms(took),
-            "a commit is not finished yet: the disk is slow or does not answer"
+            "a commit is not finished yet: the disk, or the database, is slow or does not answer"
         ),
         Notice::CommitSlow { took } => {
             tracing::warn!(
                 event = events::COMMIT_SLOW,
                 took_ms = ms(took),
-                "a commit took long: the disk is slow"
+                "a commit took long: the disk, or the database, is slow"
             );
         }
         Notice::CheckpointLate { log_bytes } => tracing::warn!(
@@ -161,6 +161,21 @@ fn write(notice: Notice) {
         Notice::CheckpointDone => {
             tracing::info!(event = events::CHECKPOINT_DONE, "the late checkpoint is complete");
         }
+        Notice::ZoneChanged { zone } => tracing::info!(
+            event = events::ZONE_CHANGED,
+            zone = &*zone,
+            "the time zone has new rules, and its cron schedules have their next instants by them"
+        ),
+        Notice::ZoneMissing { zone, is_kept: true } => tracing::warn!(
+            event = events::ZONE_MISSING,
+            zone = &*zone,
+            "the time zone is no longer on this machine: the rules that were known stay in force until the next start"
+        ),
+        Notice::ZoneMissing { zone, is_kept: false } => tracing::warn!(
+            event = events::ZONE_MISSING,
+            zone = &*zone,
+            "a schedule has a time zone that neither this machine nor this build has, so it has no next instant: install the zone (Debian: tzdata-legacy), or put the schedule with another zone"
+        ),
         Notice::RowRefused { row, why } => tracing::warn!(
             event = events::INBOX_ROW_REFUSED,
             row,

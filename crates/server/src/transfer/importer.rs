@@ -1,14 +1,15 @@
 //! [`Importer`]: takes the lines of an export, until one is refused.
 
 use std::fmt;
+use std::sync::Arc;
 
 use tickwheel_api::{
     BadRequest, ExportHeader, ExportLine, ExportQueue, ExportSchedule, ImportCounts, ImportLine,
     ImportResult, Problem, SkipWhy,
 };
 use tickwheel_queue::{
-    ChangeQueue, IMPORT_TASKS_MAX, ImportOutcome, ImportTask, ImportTasks, Imported, Key, Pending, Queue,
-    QueueChange, QueueName, QueueSettings, Unavailable,
+    ChangeQueue, IMPORT_TASKS_MAX, ImportOutcome, ImportSchedule, ImportTask, ImportTasks, Imported, Key,
+    Pending, Queue, QueueChange, QueueName, QueueSettings, Unavailable,
 };
 
 use crate::targets::check_settings;
@@ -26,6 +27,8 @@ pub struct Importer {
     existing: tickwheel_api::Existing,
     revoke: bool,
     ids_below: Option<u64>,
+    /// The scope of the caller, whose schedules share their places; `None`: all queues.
+    scope: Option<Arc<[Arc<str>]>>,
     /// The tasks of the next command.
     group: Group,
     /// The tasks of the command that was sent.
@@ -84,6 +87,7 @@ impl Importer {
             existing,
             revoke,
             ids_below: Some(ids_below).filter(|ids| *ids > 0),
+            scope: None,
             group: Group::default(),
             under_way: None,
             counts: ImportCounts::default(),
@@ -91,6 +95,11 @@ impl Importer {
             taken: first_line,
             rows: Vec::new(),
         }
+    }
+
+    /// Returns this import for a caller of this scope.
+    pub(crate) fn within(self, scope: Option<Arc<[Arc<str>]>>) -> Self {
+        Self { scope, ..self }
     }
 
     /// Checks that the file and the queue have the same kind of clock. A task at a virtual time would be due at once
@@ -302,6 +311,7 @@ impl Importer {
 
     async fn schedule_line(&mut self, line: u64, schedule: ExportSchedule) -> Result<(), Box<Problem>> {
         let import = exported::schedule_of(schedule, self.existing)?;
+        let import = ImportSchedule { scope: self.scope.clone(), ..import };
         let (queue, name) = (import.queue.clone(), import.name.clone());
         let outcome = self.queue.import_schedule(import).await;
         let outcome = outcome.map_err(|error| schedule::refused(&error, &queue, &name, None))?;

@@ -209,6 +209,7 @@ pub(crate) fn schedule_of(
         running: line.running.as_deref().map(Key::new).transpose().map_err(named)?,
         waiting: line.waiting_ms.into_iter().map(at).collect(),
         existing: existing.twin(),
+        scope: None,
     })
 }
 

@@ -224,6 +224,12 @@ pub(crate) fn unfit(error: &queue::ScheduleError) -> Problem {
         queue::ScheduleError::TooMany { schedules, bytes } => {
             Problem::too_many(&format!("schedules, with {bytes} bytes of payloads and texts,"), *schedules)
         }
+        queue::ScheduleError::ShareUsedUp { schedules, bytes } => {
+            let what = format!(
+                "schedules in the scope of the token, with {bytes} bytes of payloads and texts (a quarter of what the shard has)"
+            );
+            Problem::too_many(&what, *schedules)
+        }
         queue::ScheduleError::Unavailable(why) => translate::unavailable(why),
         // These are about a schedule that is stored.
         queue::ScheduleError::NotFound

@@ -4,7 +4,8 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-use crate::served::Served;
+use crate::served::{Served, until, virtual_memory};
+use tickwheel_server::{Config, Limits};
 
 fn keys(tasks: &[Value]) -> Vec<&str> {
     tasks.iter().map(|task| task["key"].as_str().expect("a key")).collect()
@@ -157,4 +158,40 @@ fn many_large_tasks_come_in_one_answer() {
     let leased = served.lease("q", 10);
     assert_eq!(keys(&leased), ["a", "b", "c"]);
     assert!(leased.iter().all(|task| task["payload"] == *payload));
+}
+
+/// The story: clients asked for 1,000 tasks of 1 MB and read nothing. The server held 846 MB of answers for them.
+#[test]
+fn answers_that_clients_do_not_read_have_a_budget() {
+    const PAYLOAD: usize = 900_000;
+    let limits = Limits { answer_bytes: 18 * PAYLOAD + PAYLOAD / 2, ..Limits::default() };
+    let served = Served::start(Config { limits, ..virtual_memory() }).expect("it starts");
+    let body = json!({"payload": "x".repeat(PAYLOAD)}).to_string();
+    for number in 0..30 {
+        served.expect(201, "PUT", &format!("/v1/queues/q/tasks/{number:02}"), &body);
+    }
+    let mut slow = served.connect();
+    slow.request("POST", "/v1/queues/q/lease", &[], br#"{"max":1000,"lease":"10m"}"#);
+    let head = slow.head();
+    assert_eq!(head.status, 200);
+    assert_eq!(served.counts("q"), [0, 12, 18], "an answer has at most 16 MiB of payloads");
+
+    let calls =
+        [("POST", "/lease", r#"{"max":3}"#), ("GET", "/tasks?payloads=true", ""), ("GET", "/tasks/20", "")];
+    for (method, target, body) in calls {
+        let refused = served.call(method, &format!("/v1/queues/q{target}"), body);
+        refused.assert_problem(429, "busy", target);
+        assert!(refused.text().contains("--max-answer-bytes"), "{}", refused.text());
+    }
+    assert_eq!(served.counts("q"), [0, 12, 18], "what was not handed out is ready");
+    served.expect(201, "PUT", "/v1/queues/small/tasks/a", r#"{"payload":"x"}"#);
+    assert_eq!(served.lease("small", 5).len(), 1, "small answers have room always");
+
+    drop(slow);
+    until("the memory is given back", || served.call("GET", "/v1/queues/q/tasks/20", "").status == 200);
+    let page = served.expect(200, "GET", "/v1/queues/q/tasks?payloads=true&limit=1000", "");
+    assert_eq!(page["tasks"].as_array().map(Vec::len), Some(19), "a page ends behind 16 MiB");
+    assert!(page["next_cursor"].is_string(), "{}", page["next_cursor"]);
+    let again = served.lease("q", 1_000);
+    assert_eq!((again.len(), &again[0]["attempt"]), (12, &json!(1)), "no attempt was counted");
 }

@@ -76,7 +76,11 @@ impl From<io::Error> for CommandError {
 
 impl From<Refusal> for CommandError {
     fn from(refusal: Refusal) -> Self {
-        Self::End(refusal.into())
+        match refusal.problem().kind() {
+            // There is no memory for the answer now.
+            Some(ProblemKind::Busy) => Self::Answer(Reply::OutOfMemory),
+            _ => Self::End(refusal.into()),
+        }
     }
 }
 

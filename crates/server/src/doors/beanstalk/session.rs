@@ -205,11 +205,13 @@ impl<'a> Session<'a> {
                 let task = inspect::by_key(door, &self.used.queue, &key).await?;
                 say_text(stats::job(door, task).await?, wire).await?;
             }
-            Command::Peek(id) => say_job(&inspect::by_id(door, id).await?, wire).await?,
+            Command::Peek(id) => say_job(door, &inspect::by_id(door, id).await?, wire).await?,
             Command::PeekKey(key) => {
-                say_job(&inspect::by_key(door, &self.used.queue, &key).await?, wire).await?;
+                say_job(door, &inspect::by_key(door, &self.used.queue, &key).await?, wire).await?;
             }
-            Command::PeekReady => say_job(&inspect::first_ready(door, &self.used.queue).await?, wire).await?,
+            Command::PeekReady => {
+                say_job(door, &inspect::first_ready(door, &self.used.queue).await?, wire).await?;
+            }
             Command::PeekDelayed => self.peek_first(State::Scheduled, wire).await?,
             Command::PeekBuried => self.peek_first(State::Dead, wire).await?,
             Command::Put { .. } | Command::Quit => unreachable!("these are answered before"),
@@ -289,7 +291,7 @@ impl<'a> Session<'a> {
     }
 
     async fn peek_first(&self, state: State, wire: &mut Wire<'_>) -> Result<(), CommandError> {
-        say_job(&inspect::first_in(self.door, &self.used.queue, state).await?, wire).await
+        say_job(self.door, &inspect::first_in(self.door, &self.used.queue, state).await?, wire).await
     }
 }
 
@@ -328,7 +330,8 @@ async fn say_text(text: Vec<u8>, wire: &mut Wire<'_>) -> Result<(), CommandError
     Ok(said?)
 }
 
-async fn say_job(task: &TaskView, wire: &mut Wire<'_>) -> Result<(), CommandError> {
+async fn say_job(door: &BeanstalkDoor, task: &TaskView, wire: &mut Wire<'_>) -> Result<(), CommandError> {
     let (body, _) = task.body.payload_at(task.step());
+    let _held = door.caller.hold(body.len())?;
     Ok(wire.say(&Reply::Found { id: task.id, body }).await?)
 }

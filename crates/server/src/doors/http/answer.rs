@@ -1,14 +1,19 @@
 //! Answers that are not problems.
 
-use axum::body::Body;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use axum::body::{Body, Bytes, HttpBody};
 use axum::http::header::{CONTENT_TYPE, ETAG, LOCATION};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
+use hyper::body::{Frame, SizeHint};
 use serde::Serialize;
 use tickwheel_api::etag;
 use tickwheel_queue::Seq;
 
 use crate::base::pieces::Pieces;
+use crate::service::answers::Held;
 
 /// Most answers are no longer than this (bytes).
 const USUAL_BYTES: usize = 512;
@@ -58,6 +63,37 @@ pub(crate) fn versioned<T: Serialize>(status: StatusCode, version: Seq, body: &T
     let tag = HeaderValue::try_from(etag(version.0)).expect("digits and quotes are a header value");
     response.headers_mut().insert(ETAG, tag);
     response
+}
+
+/// The same answer, which holds its memory until the client has read it.
+pub(crate) fn holding(answer: Response, held: Held) -> Response {
+    if held.is_nothing() { answer } else { answer.map(|body| Body::new(Holding { body, _held: held })) }
+}
+
+/// A body with the memory of its payloads.
+struct Holding {
+    body: Body,
+    _held: Held,
+}
+
+impl HttpBody for Holding {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
 }
 
 /// The header `Location` with this path.

@@ -163,7 +163,8 @@ impl Import {
         if !other_clock {
             Importer::check_clock(&queue, &header).map_err(refused)?;
         }
-        self.importer = Some(Importer::new(queue, existing, revoke, header.ids_below, first_line));
+        let importer = Importer::new(queue, existing, revoke, header.ids_below, first_line);
+        self.importer = Some(importer.within(self.caller.grant().shared_scope()));
         Ok(())
     }
 

@@ -14,6 +14,7 @@ use crate::doors::http::answer;
 use crate::doors::http::call::Call;
 use crate::doors::http::routes::handlers;
 use crate::doors::http::stream;
+use crate::service::caller::Leasing;
 use crate::translate::{self, Tokens, token_results};
 
 handlers! {
@@ -36,14 +37,15 @@ async fn lease(mut call: Call) -> Result<Response, Refusal> {
     let watched = call.turn.watch();
     let begun = app.requests.wait_begins();
     let lease = translate::lease(call.queue(), &request, wait);
-    let leased =
+    let leasing =
         call.caller.lease(lease, wait, trace.as_deref(), pending::<Result<(), Infallible>>()).await?;
-    let (leased, _) = leased?;
+    let Leasing { leased, held, .. } = leasing?;
     // From here on the client has the tasks. They are not given back if it leaves while they are written.
     drop(watched);
     let waited = (!wait.is_zero()).then(|| app.requests.waited(begun));
     let bytes = |task: &Leased| task.body.payload_at(task.step).0.len();
-    let mut answer = stream::tasks(leased, bytes, translate::leased_task, lax, String::new()).await;
+    let answer = stream::tasks(leased, bytes, translate::leased_task, lax, String::new()).await;
+    let mut answer = answer::holding(answer, held);
     if let Some(waited) = waited {
         answer.extensions_mut().insert(waited);
     }

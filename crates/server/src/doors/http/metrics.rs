@@ -24,6 +24,7 @@ use crate::base::pieces::Pieces;
 use crate::doors::http::answer;
 use crate::doors::http::call::Call;
 use crate::doors::http::routes::handlers;
+use crate::events;
 use crate::service::app::App;
 use crate::service::backups::BackupFigures;
 use crate::targets::TargetFigures;
@@ -67,7 +68,7 @@ async fn metrics(call: Call) -> Result<Response, Refusal> {
 /// shard has answered.
 async fn look(app: &App) -> (Queues, Box<Stats>, bool) {
     let mut scrapes = app.scrapes.lock().await;
-    let Scrapes { labels, totals } = &mut *scrapes;
+    let Scrapes { labels, totals, without_label } = &mut *scrapes;
     let mut scrape = labels.scrape();
     let mut pages = ShardPages::new(&app.queue, totals);
     // The counts of forgotten queues come from before the first page, so that a queue that is forgotten later is not
@@ -79,6 +80,16 @@ async fn look(app: &App) -> (Queues, Box<Stats>, bool) {
         stats = figures;
     }
     let (labelled, others) = scrape.end(&forgotten.unwrap_or_default(), |queue| pages.is_silent(queue));
+    let is_short = others.queues > 0;
+    if is_short && !*without_label {
+        let queues = others.queues;
+        tracing::info!(
+            event = events::QUEUES_WITHOUT_LABEL,
+            queues,
+            "some queues have no label in the metrics and share {{other}}"
+        );
+    }
+    *without_label = is_short;
     (Queues { labelled, others }, stats, pages.has_answer())
 }
 
@@ -158,6 +169,8 @@ metrics! {
     /// 1 if the queue is paused, otherwise 0; for `{other}`, the number of paused queues
     Gauge tickwheel_queue_paused {queue}:
         |figures, out| figures.queues.present().try_for_each(|(queue, .., paused)| out.put(&[queue], paused));
+    /// Queues that share `{other}`, because 1,000 others have a series of their own
+    Gauge tickwheel_queues_without_label: |figures, out| out.is(figures.queues.others.queues);
     /// Age of the due time of the oldest ready task of the queue; 0 if none is ready
     ///
     /// Tasks of any priority count; of more than 1,000 priorities, those of the 1,000 most urgent

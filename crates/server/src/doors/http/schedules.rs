@@ -47,7 +47,9 @@ async fn put(mut call: Call) -> Result<Response, Refusal> {
     // A time zone that is used for the first time is read from its file. Another thread does this.
     let spec = aside(move || schedule::schedule(spec)).await??;
     let queue = call.queue();
-    let put = PutSchedule { if_version: version, ..PutSchedule::new(queue, name.clone(), spec.into()) };
+    let scope = call.caller.grant().shared_scope();
+    let put =
+        PutSchedule { if_version: version, scope, ..PutSchedule::new(queue, name.clone(), spec.into()) };
     let stored = call.caller.put_schedule(put)?.await;
     let stored = stored.map_err(|error| schedule::refused(&error, queue, &name, version))?;
     let (created, next) = (stored.created, stored.schedule.record.next.map(tracing::field::display));

@@ -11,6 +11,7 @@ use crate::access::refusal::Refusal;
 use crate::access::tokens::Right;
 use crate::base::aside::Steps;
 use crate::base::queue_pages::QueuePages;
+use crate::doors::http::answer;
 use crate::doors::http::call::Call;
 use crate::doors::http::routes::handlers;
 use crate::doors::http::stream;
@@ -42,7 +43,7 @@ const ROUNDS_MAX: usize = 200;
 /// The largest number of queues in which one call looks for a key, and the number of look-ups that are sent together.
 const QUEUES_MAX: usize = 10_000;
 const QUEUES_TOGETHER: usize = 16;
-/// The payloads (bytes) after which such a call looks into no more queues.
+/// The payloads (bytes) after which a page ends, full or not, and a call looks into no more queues.
 const PAYLOADS_MAX: usize = 16 << 20;
 
 /// `GET` on the collection: one page of the live tasks, in the order of `due_at`.
@@ -71,13 +72,17 @@ async fn page(caller: &Caller, queue: &QueueName, query: ListQuery) -> Result<Re
     let looked_at = page.looked_at.map_or(String::new(), |tasks| format!(",\"looked_at\":{tasks}"));
     let lax = caller.app.lax_json;
     let rest = format!(",\"next_cursor\":{next}{looked_at}");
-    Ok(match query.payloads {
-        true => {
-            let bytes = |task: &TaskView| task.body.payload_bytes();
-            stream::tasks(page.tasks, bytes, translate::task_body, lax, rest).await
-        }
+    // Also an answer without payloads has them in memory.
+    let held = caller.hold(page.tasks.iter().map(payload_bytes).sum())?;
+    let answer = match query.payloads {
+        true => stream::tasks(page.tasks, payload_bytes, translate::task_body, lax, rest).await,
         false => stream::tasks(page.tasks, |_| 0, translate::task_head, lax, rest).await,
-    })
+    };
+    Ok(answer::holding(answer, held))
+}
+
+fn payload_bytes(task: &TaskView) -> usize {
+    task.body.payload_bytes()
 }
 
 /// The tasks of a page.
@@ -99,7 +104,7 @@ async fn searched(
 ) -> Result<Page, Refusal> {
     let (filter, limit) = (&query.filter, query.limit);
     let (sieve, begun, mut steps) = (Sieve::of(filter), Instant::now(), Steps::default());
-    let (mut tasks, mut looked_at, mut asked) = (Vec::new(), 0, limit);
+    let (mut tasks, mut payloads, mut looked_at, mut asked) = (Vec::new(), 0, 0, limit);
     for _ in 0..ROUNDS_MAX {
         let page = caller.list(translate::list(queue, filter, asked, after))?.await?;
         let TaskPage { tasks: found, cursors, looked_at: looked, next, .. } = page;
@@ -110,15 +115,16 @@ async fn searched(
             if !sieve.passes(&task, &mut steps).await {
                 continue;
             }
+            payloads += payload_bytes(&task);
             tasks.push(task);
-            if tasks.len() == limit {
+            if tasks.len() == limit || payloads >= PAYLOADS_MAX {
                 // The next page begins behind this task, or behind all that were looked at.
                 after = if at < last { Some(cursor) } else { next };
                 break;
             }
         }
         let looked_at_max = if sieve.is_open() { LOOKED_AT_MAX } else { SCANNED_MAX };
-        let is_enough = looked_at >= looked_at_max || begun.elapsed() >= TIME_MAX;
+        let is_enough = looked_at >= looked_at_max || payloads >= PAYLOADS_MAX || begun.elapsed() >= TIME_MAX;
         if after.is_none() || tasks.len() >= limit || is_enough {
             break;
         }
@@ -151,7 +157,7 @@ async fn of_key(call: Call) -> Result<Response, Refusal> {
         for pending in asked {
             match pending.await {
                 Ok(task) => {
-                    payloads += task.body.payload_bytes();
+                    payloads += payload_bytes(&task);
                     tasks.push((task, Arc::clone(&permit)));
                 }
                 Err(GetError::Unavailable(why)) => return Err(translate::unavailable(&why).into()),
@@ -163,12 +169,15 @@ async fn of_key(call: Call) -> Result<Response, Refusal> {
     truncated |= tasks.len() > LIST_LIMIT_MAX;
     tasks.truncate(LIST_LIMIT_MAX);
     let rest = format!(",\"truncated\":{truncated}");
-    let bytes = |(task, _): &Held| task.body.payload_bytes();
-    Ok(stream::tasks(tasks, bytes, |(task, _)| translate::task_body(task), caller.app.lax_json, rest).await)
+    let held = caller.hold(payloads)?;
+    let bytes = |(task, _): &Found| payload_bytes(task);
+    let answer =
+        stream::tasks(tasks, bytes, |(task, _)| translate::task_body(task), caller.app.lax_json, rest).await;
+    Ok(answer::holding(answer, held))
 }
 
 /// A task of a search, with the permit of the search.
-type Held = (TaskView, Arc<Permit>);
+type Found = (TaskView, Arc<Permit>);
 
 /// The queues that the caller may see, by name, and whether there are more than one call looks into.
 async fn queues_of(caller: &Caller) -> Result<(Vec<QueueName>, bool), Refusal> {

@@ -64,13 +64,15 @@ async fn get(call: Call) -> Result<Response, Refusal> {
     let (queue, key) = (call.queue(), call.key()?);
     let found = call.caller.get(translate::get(queue, &key))?.await;
     let task = found.map_err(|error| translate::get_refused(&error, queue, &key))?;
-    let is_long = task.body.payload_bytes() > LONG_BYTES;
-    let lax = call.app().lax_json;
+    let payload_bytes = task.body.payload_bytes();
+    let (is_long, lax) = (payload_bytes > LONG_BYTES, call.app().lax_json);
+    let held = call.caller.hold(payload_bytes)?;
     let write = move || {
         let body = tickwheel_api::Answer { body: translate::task_body(&task), lax };
         answer::versioned(StatusCode::OK, task.version, &body)
     };
-    Ok(if is_long { aside(write).await? } else { write() })
+    let answer = if is_long { aside(write).await? } else { write() };
+    Ok(answer::holding(answer, held))
 }
 
 /// `PATCH`: reschedules the live task or gives it another payload. Members that are not named stay.

@@ -22,7 +22,7 @@ use crate::listen::socket::ListenAt;
 use crate::listen::stream::Stream;
 use crate::listen::tls::{Tls, TlsError};
 use crate::service::app::App;
-use crate::service::caller::Caller;
+use crate::service::caller::{Caller, Leasing};
 use crate::start_error::StartError;
 use crate::telemetry::metrics::Figures;
 use crate::telemetry::metrics::page::{Page, metrics};
@@ -165,7 +165,7 @@ impl RespDoor {
                 let lease = Lease::new(&queue(name)?);
                 let end = pending::<Result<(), ()>>();
                 let leased = caller(Right::Consume, name)?.lease(lease, wait, None, end).await?;
-                let (leased, _) = leased.map_err(|why| Problem::internal(why.to_string()))?;
+                let Leasing { leased, .. } = leased.map_err(|why| Problem::internal(why.to_string()))?;
                 Ok(leased.first().map_or("*-1\r\n".to_owned(), |task| {
                     let body = String::from_utf8_lossy(task.body.payload_at(task.step).0);
                     let parts = [task.key.as_str(), &task.token.to_string(), &*body].map(bulk);

@@ -18,6 +18,8 @@ use crate::base::pieces::Pieces;
 pub(crate) struct Scrapes {
     pub(crate) labels: QueueLabels,
     pub(crate) totals: ShardTotals,
+    /// Whether some queues had no label in the last scrape.
+    pub(crate) without_label: bool,
 }
 
 /// A part of the server with its own metrics.

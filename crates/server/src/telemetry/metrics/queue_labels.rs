@@ -10,10 +10,13 @@
 //!   because nothing was shown before.
 //! - After the first 1,000 labels each scrape gives at most 50 more, because each label is some twenty series that
 //!   the monitoring system keeps for days.
+//! - The namespaces share the labels: the queues of one tenant must not hide those of another. A free label goes to the
+//!   namespace with the fewest. Without a free one, a namespace with more labels than another gives the label of its
+//!   newest queue away. Queues without a namespace count as one.
 //! - Counts that were shown under a label never move to `{other}`. When a queue loses its label or is forgotten, its
 //!   counts since the last scrape go to `{other}`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use tickwheel_queue::{QueueCounts, QueueFigures, QueueName, Timestamp};
 
@@ -58,8 +61,9 @@ pub(crate) struct Scrape<'a> {
     labels: &'a mut QueueLabels,
     /// The counts of queues with a label.
     labelled: BTreeMap<QueueName, QueueCounts>,
-    /// Queues without a label: those with tasks, and those without, at most [`QUEUES_MAX`] of each.
-    with_tasks: Vec<QueueCounts>,
+    /// Queues with tasks that have no label, at most [`QUEUES_MAX`] of each namespace.
+    with_tasks: BTreeMap<String, VecDeque<QueueCounts>>,
+    /// Queues without tasks that have no label, at most [`QUEUES_MAX`].
     empty: Vec<QueueCounts>,
     others: Others,
     /// The number of labels that are kept and not shown.
@@ -72,6 +76,8 @@ pub(crate) struct Others {
     /// Tasks by state; `None`: each queue has a label.
     pub(crate) tasks: Option<[u64; 4]>,
     pub(crate) oldest_due: Option<Timestamp>,
+    /// The number of these queues.
+    pub(crate) queues: u64,
     /// The number of paused queues among them.
     pub(crate) paused: u64,
     /// The counts of these queues, of forgotten queues, and of each queue before it had its label.
@@ -92,6 +98,11 @@ fn by_state(counts: &QueueCounts) -> [u64; 4] {
     [counts.scheduled, counts.ready, counts.leased, counts.dead]
 }
 
+/// The namespace of a queue: the part of its name before the first slash, or nothing.
+fn namespace(queue: &QueueName) -> &str {
+    queue.as_str().split_once('/').map_or("", |(namespace, _)| namespace)
+}
+
 fn is_empty(counts: &QueueCounts) -> bool {
     by_state(counts) == [0; 4]
 }
@@ -103,6 +114,7 @@ impl Others {
             *sum += count;
         }
         self.oldest_due = self.oldest_due.into_iter().chain(counts.oldest_due).min();
+        self.queues += 1;
         self.paused += u64::from(counts.paused);
         self.figures.add(&counts.figures);
     }
@@ -114,7 +126,7 @@ impl QueueLabels {
         Scrape {
             labels: self,
             labelled: BTreeMap::new(),
-            with_tasks: Vec::new(),
+            with_tasks: BTreeMap::new(),
             empty: Vec::new(),
             others: Others::default(),
             silent: 0,
@@ -149,15 +161,19 @@ impl QueueLabels {
 impl Scrape<'_> {
     /// Adds one queue.
     pub(crate) fn add(&mut self, counts: QueueCounts) {
-        let fits = |kept: &Vec<QueueCounts>| kept.len() < QUEUES_MAX;
         if self.labels.given.contains_key(&counts.queue) {
             self.labelled.insert(counts.queue.clone(), counts);
-        } else if !is_empty(&counts) && fits(&self.with_tasks) {
-            self.with_tasks.push(counts);
-        } else if is_empty(&counts) && fits(&self.empty) {
-            self.empty.push(counts);
+        } else if is_empty(&counts) {
+            if self.empty.len() < QUEUES_MAX { self.empty.push(counts) } else { self.others.add(&counts) }
         } else {
-            self.others.add(&counts);
+            let namespace = namespace(&counts.queue);
+            if !self.with_tasks.contains_key(namespace) {
+                self.with_tasks.insert(namespace.to_owned(), VecDeque::new());
+            }
+            match self.with_tasks.get_mut(namespace) {
+                Some(kept) if kept.len() < QUEUES_MAX => kept.push_back(counts),
+                _ => self.others.add(&counts),
+            }
         }
     }
 
@@ -199,16 +215,79 @@ impl Scrape<'_> {
     /// `{other}`.
     fn give_labels(&mut self) {
         let most = QUEUES_MAX.saturating_sub(self.labels.given_total).max(NEW_LABELS_MAX);
-        self.make_room(self.with_tasks.len().min(most));
-        let free = self.free().min(most);
-        let with_tasks = core::mem::take(&mut self.with_tasks).into_iter();
-        for (at, counts) in with_tasks.chain(core::mem::take(&mut self.empty)).enumerate() {
-            if at < free {
-                self.labels.given_total += 1;
-                self.labelled.insert(counts.queue.clone(), counts);
+        let waiting: usize = self.with_tasks.values().map(VecDeque::len).sum();
+        self.make_room(waiting.min(most));
+        let mut held = self.held();
+        let mut given = 0;
+        while given < most
+            && let Some(namespace) = self.poorest(&held)
+            && (self.free() > 0 || self.take_from_richer(&namespace, &mut held))
+        {
+            let counts = self.with_tasks.get_mut(&namespace).and_then(VecDeque::pop_front);
+            self.give(counts.expect("a queue of it waits"));
+            *held.entry(namespace).or_default() += 1;
+            given += 1;
+        }
+        let rest = core::mem::take(&mut self.with_tasks).into_values().flatten();
+        rest.for_each(|counts| self.others.add(&counts));
+        for counts in core::mem::take(&mut self.empty) {
+            if given < most && self.free() > 0 {
+                self.give(counts);
+                given += 1;
             } else {
                 self.others.add(&counts);
             }
+        }
+    }
+
+    fn give(&mut self, counts: QueueCounts) {
+        self.labels.given_total += 1;
+        self.labelled.insert(counts.queue.clone(), counts);
+    }
+
+    /// The number of labels of each namespace that has some.
+    fn held(&self) -> BTreeMap<String, usize> {
+        let mut held = BTreeMap::new();
+        for queue in self.labelled.keys() {
+            match held.get_mut(namespace(queue)) {
+                Some(count) => *count += 1,
+                None => drop(held.insert(namespace(queue).to_owned(), 1)),
+            }
+        }
+        held
+    }
+
+    /// The namespace with the fewest labels among those with a queue that waits for one.
+    fn poorest(&self, held: &BTreeMap<String, usize>) -> Option<String> {
+        let waiting = self.with_tasks.iter().filter(|(_, queues)| !queues.is_empty());
+        let (namespace, _) =
+            waiting.min_by_key(|(namespace, _)| held.get(*namespace).copied().unwrap_or(0))?;
+        Some(namespace.clone())
+    }
+
+    /// Takes a label from the namespace with the most labels, if that leaves it no fewer than `namespace` then has. The newest queue loses its
+    /// label. Returns whether a label is free.
+    fn take_from_richer(&mut self, poorer: &str, held: &mut BTreeMap<String, usize>) -> bool {
+        let of_poorer = held.get(poorer).copied().unwrap_or(0);
+        let richest = held.iter_mut().max_by_key(|(_, count)| **count);
+        let Some((richest, count)) = richest.filter(|(_, count)| **count > of_poorer + 1) else {
+            return false;
+        };
+        let of_richest = self.labelled.values().filter(|counts| namespace(&counts.queue) == richest);
+        let Some(name) = of_richest.max_by_key(|counts| counts.appeared).map(|counts| counts.queue.clone())
+        else {
+            return false;
+        };
+        *count -= 1;
+        self.take(&name);
+        self.free() > 0
+    }
+
+    /// Takes the label of a queue, whose counts go to `{other}`.
+    fn take(&mut self, name: &QueueName) {
+        self.labels.take_label(name);
+        if let Some(counts) = self.labelled.remove(name) {
+            self.others.add(&counts);
         }
     }
 
@@ -229,10 +308,7 @@ impl Scrape<'_> {
             empty.map(|(name, _)| (since(name).unwrap_or(u64::MAX), name.clone())).collect();
         empty.sort();
         for (_, name) in empty.into_iter().take(wanted) {
-            self.labels.take_label(&name);
-            if let Some(counts) = self.labelled.remove(&name) {
-                self.others.add(&counts);
-            }
+            self.take(&name);
         }
     }
 }
@@ -253,6 +329,8 @@ mod tests {
         /// The values of the last scrape.
         shown: BTreeMap<String, u64>,
         others: u64,
+        /// The number of queues without a label.
+        without_label: u64,
         /// A queue whose shard does not answer.
         silent: Option<String>,
     }
@@ -282,6 +360,7 @@ mod tests {
             let answering = self.queues.values().filter(|counts| counts.queue.as_str() != silent);
             answering.for_each(|counts| scrape.add(counts.clone()));
             let (labelled, others) = scrape.end(&self.forgotten, |queue| queue.as_str() == silent);
+            self.without_label = others.queues;
             let is_first = self.labels.scrapes == 1;
             assert!(labelled.len() <= QUEUES_MAX, "{} labels", labelled.len());
             let shown: BTreeMap<String, u64> =
@@ -436,6 +515,31 @@ mod tests {
         world.scrape();
         assert!(world.shown.contains_key("x") && world.shown.contains_key("a00000"));
         assert!(!world.shown.contains_key("a00001"), "it is empty for longer than a00000");
+    }
+
+    /// The story: 1,500 queues of one tenant had all labels after a restart, because their names came first.
+    #[test]
+    fn namespaces_share_the_labels() {
+        let mut world = World::default();
+        (0..QUEUES_MAX + 500).for_each(|n| world.put(&format!("a/{n:04}"), 1, 1));
+        (0..3).for_each(|n| world.put(&format!("quiet/{n}"), 1, 1));
+        world.put("plain", 1, 1);
+        let of =
+            |world: &World, prefix: &str| world.shown.keys().filter(|name| name.starts_with(prefix)).count();
+        world.scrape();
+        assert_eq!([of(&world, "a/"), of(&world, "quiet/"), of(&world, "plain")], [996, 3, 1]);
+        assert_eq!(world.without_label, 504);
+        // A tenant that comes later gets its labels, too: at most 50 with each scrape, and no more than the other one keeps.
+        (0..QUEUES_MAX).for_each(|n| world.put(&format!("later/{n:04}"), 1, 1));
+        for scrapes in 1..=12 {
+            world.scrape();
+            let later = of(&world, "later/");
+            assert_eq!(later, (scrapes * NEW_LABELS_MAX).min(498), "after {scrapes} scrapes");
+        }
+        assert_eq!([of(&world, "a/"), of(&world, "quiet/"), of(&world, "plain")], [498, 3, 1]);
+        let before: Vec<String> = world.shown.keys().cloned().collect();
+        world.scrape();
+        assert!(world.shown.keys().eq(&before), "then the labels stay where they are");
     }
 
     /// After any sequence of events, each put is shown once, and no series falls except one that begins anew.

@@ -13,7 +13,8 @@ use crate::access::tokens::Right;
 use crate::doors::beanstalk::command_error::{CommandError, End};
 use crate::doors::beanstalk::counters::Counted;
 use crate::doors::beanstalk::wire::Wire;
-use crate::service::caller::WaitEnd;
+use crate::service::answers::Held;
+use crate::service::caller::{Leasing, WaitEnd};
 
 /// The largest number of reserves that are carried out together.
 const RESERVES_MAX: usize = 64;
@@ -42,7 +43,7 @@ impl Session<'_> {
         let mut rest = timeouts.as_slice();
         while let [timeout_s, behind @ ..] = rest {
             match self.wait_for(rest.len().min(self.given_max()), *timeout_s, wire).await {
-                Ok(leased) => {
+                Ok((leased, _held)) => {
                     rest = &rest[leased.len()..];
                     self.hand_over(&leased, wire).await?;
                 }
@@ -63,7 +64,7 @@ impl Session<'_> {
     ) -> Result<(), CommandError> {
         self.is_worker();
         let max = usize::try_from(max).unwrap_or(usize::MAX).min(self.given_max());
-        let leased = self.wait_for(max, Some(timeout_s), wire).await?;
+        let (leased, _held) = self.wait_for(max, Some(timeout_s), wire).await?;
         // The jobs are noted as reserved by this connection before the answer is written.
         self.take(&leased);
         wire.say(&Reply::ReservedBatch(leased.len())).await?;
@@ -75,21 +76,25 @@ impl Session<'_> {
         match self.door.caller.by_id(Right::Consume, id, act, worker)?.await? {
             Acted::Leased(leased) => {
                 self.is_worker();
+                let payload_bytes = leased.body.payload_at(leased.step).0.len();
+                let _held = self.door.caller.hold(payload_bytes).inspect_err(|_| {
+                    self.door.queue.give_back(vec![leased.token]);
+                })?;
                 Ok(self.hand_over(&[*leased], wire).await?)
             }
             _ => Err(Reply::InternalError.into()),
         }
     }
 
-    /// Returns at least one job, or the answer that says why there is none. The wait ends in three cases: the
-    /// client's timeout is over, one of its reserved jobs has little time left, or the client has ended its side of
-    /// the connection.
+    /// Returns at least one job, with the memory for the answer, or the answer that says why there is none. The wait ends in three
+    /// cases: the client's timeout is over, one of its reserved jobs has little time left, or the client has ended its side of the
+    /// connection.
     async fn wait_for(
         &mut self,
         max: usize,
         timeout_s: Option<u32>,
         wire: &mut Wire<'_>,
-    ) -> Result<Vec<Leased>, CommandError> {
+    ) -> Result<(Vec<Leased>, Held), CommandError> {
         let timeout = timeout_s.map_or(Duration::MAX, |s| Duration::from_secs(s.into()));
         if !timeout.is_zero() {
             // Earlier answers are sent before the wait, and nothing is reserved for a client that does not read.
@@ -113,11 +118,12 @@ impl Session<'_> {
             let _waiting = Counted::new(&self.door.counters.waiting);
             caller.lease(lease, wait.saturating_add(ROUNDED_UP), None, wire.end()).await?
         };
-        match leased? {
-            (_, WaitEnd::Stopped) => Err(End::Stop.into()),
-            (_, WaitEnd::Broken(error)) => Err(error.into()),
-            (leased, _) if !leased.is_empty() => Ok(leased),
-            (_, WaitEnd::Ended) => Err(Reply::TimedOut.into()),
+        let Leasing { leased, held, end } = leased?;
+        match end {
+            WaitEnd::Stopped => Err(End::Stop.into()),
+            WaitEnd::Broken(error) => Err(error.into()),
+            _ if !leased.is_empty() => Ok((leased, held)),
+            WaitEnd::Ended => Err(Reply::TimedOut.into()),
             _ if warn_in.is_some_and(|warn_in| warn_in <= timeout) => Err(Reply::DeadlineSoon.into()),
             _ => Err(Reply::TimedOut.into()),
         }

@@ -1,0 +1,55 @@
+//! Time zones by their names.
+
+use std::sync::OnceLock;
+
+use jiff::tz::{AmbiguousOffset, TimeZone, TimeZoneDatabase};
+use tickwheel_engine::Timestamp;
+
+/// Files of the database that have the rules of some zone, but are not the name of one.
+const NO_ZONES: [&str; 3] = ["localtime", "posixrules", "Factory"];
+
+/// Returns the zone with this IANA name from the database of the machine. If the machine lacks the name, the zone comes from the database of
+/// this build: some systems have names such as `US/Eastern` in a package of their own. `None`: neither has it.
+pub(crate) fn find(name: &str) -> Option<TimeZone> {
+    static BUNDLED: OnceLock<TimeZoneDatabase> = OnceLock::new();
+    if NO_ZONES.iter().any(|no| name.eq_ignore_ascii_case(no)) {
+        return None;
+    }
+    let bundled = || BUNDLED.get_or_init(TimeZoneDatabase::bundled).get(name);
+    TimeZone::get(name).or_else(|_| bundled()).ok()
+}
+
+/// Forgets the rules that were read before, so that [`find`] reads the files of the machine again.
+pub(crate) fn forget() {
+    jiff::tz::db().reset();
+}
+
+/// Returns the instant at which a clock that follows the rules `now` shows what a clock with the rules `before` shows at `at`. If the clock
+/// shows it twice, the first time. If the clock skips it, the instant of the jump.
+pub(crate) fn moved(before: &TimeZone, now: &TimeZone, at: Timestamp) -> Option<Timestamp> {
+    let local = before.to_datetime(jiff::Timestamp::from_millisecond(at.as_ms()).ok()?);
+    let instant = match now.to_ambiguous_timestamp(local).offset() {
+        AmbiguousOffset::Unambiguous { offset } | AmbiguousOffset::Fold { before: offset, .. } => {
+            offset.to_timestamp(local).ok()?
+        }
+        AmbiguousOffset::Gap { after, .. } => {
+            now.following(after.to_timestamp(local).ok()?).next()?.timestamp()
+        }
+    };
+    Timestamp::from_ms(instant.as_millisecond())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_are_no_names_are_no_zones() {
+        for no in ["localtime", "posixrules", "Factory", "factory", "Mars/Olympus", "", "../passwd"] {
+            assert_eq!(find(no), None, "{no}");
+        }
+        for zone in ["UTC", "Europe/Berlin", "US/Eastern", "Asia/Calcutta"] {
+            assert!(find(zone).is_some(), "{zone}");
+        }
+    }
+}
