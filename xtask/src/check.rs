@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::root::root;
 use crate::toolchain;
-use crate::{arrows, behaviours, no_std, plant, tidy};
+use crate::{arrows, behaviours, claims, no_std, plant, tidy};
 
 const FMT: &[&str] = &["fmt", "--all", "--check"];
 const CLIPPY: &[&str] = &["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"];
@@ -18,6 +18,7 @@ pub(crate) fn run() -> Result<()> {
     cargo(FMT)?;
     arrows::run()?;
     tidy::run(&[])?;
+    claims::run()?;
     plant::check()?;
     behaviours::run()?;
     if has_deny() {

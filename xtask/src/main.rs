@@ -9,6 +9,7 @@
 mod arrows;
 mod behaviours;
 mod check;
+mod claims;
 mod finding;
 mod no_std;
 mod plant;
@@ -25,12 +26,14 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 usage: cargo xtask CHORE
 
-  check                fmt, clippy, arrows, tidy, plant, behaviours, no-std, and cargo-deny if it is installed
+  check                fmt, clippy, arrows, tidy, claims, plant, behaviours, no-std, and cargo-deny if it is installed
   arrows               who imports whom, held against the drawing in ARCHITECTURE.md
   no-std               core builds without the standard library, with indexes of 32 bits
   behaviours           a test for each line of docs/reference/behaviours.md, and a line for each test that is named after one
   tidy [--never TEXT]  size of files, dead references, retired words, what has no place in the repository;
                        TEXT may stand nowhere in it, beside what is built in
+  claims               sentences of the pages, English and Chinese, that say what was true once, such as that no server takes over; the true ones
+                       with such words are in xtask/src/claims/allowed.txt
   site                 the documentation as a site in target/book, by mdBook: all links lead somewhere, nothing comes from other hosts;
                        with the checks of `translations`
   translations [--strict]
@@ -60,6 +63,7 @@ fn main() -> ExitCode {
         ["arrows"] => arrows::run(),
         ["behaviours"] => behaviours::run(),
         ["no-std"] => no_std::run(),
+        ["claims"] => claims::run(),
         ["tidy", options @ ..] => tidy::run(options),
         ["site"] => site::run(),
         ["translations", options @ ..] => translations::run(options),
