@@ -45,6 +45,8 @@ body! {
     pub struct QueueBody: answer "Queue" {
         /// The number of tasks by state.
         counts: QueueCounts = flat();
+        /// `false`: the queue does not exist. It has no task, no schedule, no settings and no waiting lease, and had none within the last hour. The name may be misspelt.
+        exists: bool = unless(true, flag());
         /// When the pause ends by itself.
         paused_until_ms as "paused_until": Option<i64> = may(instant());
         /// The settings of the queue.
@@ -85,5 +87,16 @@ mod tests {
         let body: QueueBody = serde_json::from_str(text).expect("a queue");
         assert_eq!((body.counts.leased, body.settings.max_in_flight), (3, Some(3)));
         assert_eq!(serde_json::to_string(&body).expect("JSON"), text);
+    }
+
+    #[test]
+    fn a_queue_exists_unless_the_answer_denies_it() {
+        let counts = r#"{"queue":"close","scheduled":0,"ready":0,"leased":0,"dead":0,"paused":false"#;
+        for (end, exists) in [("}", true), (r#","exists":false}"#, false)] {
+            let text = format!("{counts}{end}");
+            let body: QueueBody = serde_json::from_str(&text).expect("a queue");
+            assert_eq!(body.exists, exists);
+            assert_eq!(serde_json::to_string(&body).expect("JSON"), text);
+        }
     }
 }

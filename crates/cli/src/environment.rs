@@ -180,7 +180,7 @@ fn nearest(name: &str, known: &BTreeSet<String>) -> (String, bool) {
 }
 
 /// The edit distance: the smallest number of bytes to insert, remove, replace, or swap with the next byte.
-fn changes(from: &[u8], to: &[u8]) -> usize {
+pub(crate) fn changes(from: &[u8], to: &[u8]) -> usize {
     let mut rows: Vec<Vec<usize>> = vec![(0..=to.len()).collect()];
     for (i, a) in from.iter().enumerate() {
         let mut row = vec![i + 1];

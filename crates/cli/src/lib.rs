@@ -19,6 +19,7 @@ mod figures;
 mod filter;
 mod load;
 mod log;
+mod missing;
 mod notify;
 mod open_files;
 mod otlp;

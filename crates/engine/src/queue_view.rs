@@ -71,12 +71,25 @@ pub struct QueueView {
     pub target: Option<Arc<TargetRecord>>,
     /// Whether the queue is in use: the queue has tasks or settings, a lease call waits on it, or a beanstalkd client uses it.
     pub exists: bool,
+    /// Whether lists of queues name the queue: it has tasks, settings or a waiting lease call, or had some within the last hour.
+    pub listed: bool,
+    /// The number of schedules that put tasks into the queue.
+    pub schedules: u64,
     /// The id of the first task in the queue's line; `None`: the line is empty.
     pub first_ready: Option<u64>,
     /// The number of lease calls that wait on the queue.
     pub waiting: usize,
     /// The time until the queue's rate lets the next delivery begin (ms); 0: now. `None`: the queue has no rate.
     pub next_delivery_ms: Option<u64>,
+}
+
+impl QueueView {
+    /// Whether there is anything of the queue to see: the queue is in use, has schedules, or was in use within the last hour. `false` for a
+    /// misspelt name.
+    #[must_use]
+    pub fn is_known(&self) -> bool {
+        self.exists || self.listed || self.schedules > 0
+    }
 }
 
 /// Counts of the events in a queue.

@@ -207,7 +207,7 @@ operations! {
         200 Json("Queues"), "The queues.";
     }
 
-    /// Returns a queue: its number of tasks by state, and its settings. A queue that was never used is empty.
+    /// Returns a queue: its number of tasks by state, and its settings. A queue that was never used is empty, with `"exists": false`.
     GetQueue: GET "/v1/queues/{q}", In(Read) {
         200 Json("Queue"), "The queue.";
     }

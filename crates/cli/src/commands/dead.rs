@@ -9,6 +9,7 @@ use tickwheel_api::{DeadGroupBody, DeadWindow, DeathReason, FailureKind, TaskBod
 
 use super::ls::Listing;
 use crate::filter::{Conditions, DEAD_FILTER, OfDead};
+use crate::missing;
 use crate::output::{Format, Row, say};
 use crate::remote::Remote;
 use crate::values;
@@ -60,8 +61,9 @@ impl Dead {
         let filter = self.dead.added_to(self.conditions.wanted());
         let limit = if self.all { usize::MAX } else { self.limit };
         let mut listing = Listing::of_dead(&client, self.queue, filter, limit);
-        let mut tasks = Vec::new();
+        let (mut tasks, mut is_empty) = (Vec::new(), true);
         while let Some(page) = listing.next_page()? {
+            is_empty &= page.is_empty();
             let page = page.into_iter().map(DeadTask);
             if self.format.is_json() {
                 // Pages are printed as they come: the list may be larger than the memory.
@@ -69,6 +71,9 @@ impl Dead {
             } else {
                 tasks.extend(page);
             }
+        }
+        if is_empty {
+            missing::check(&client, listing.queue())?;
         }
         if !self.format.is_json() {
             if tasks.is_empty() {
@@ -84,9 +89,11 @@ impl Dead {
     }
 
     fn print_groups(self) -> Result<ExitCode> {
-        let found = self.remote.client()?.dead_groups(&self.queue)?;
+        let client = self.remote.client()?;
+        let found = client.dead_groups(&self.queue)?;
         let tasks = found.looked_at;
         if found.groups.is_empty() {
+            missing::check(&client, &self.queue)?;
             say("no dead tasks");
             return Ok(ExitCode::SUCCESS);
         }

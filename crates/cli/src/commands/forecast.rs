@@ -6,6 +6,7 @@ use anyhow::Result;
 use clap::Args;
 use tickwheel_api::{BucketBody, ForecastQuery, ForecastScale, time};
 
+use crate::missing;
 use crate::output::{Format, Row, say};
 use crate::remote::Remote;
 use crate::values;
@@ -90,7 +91,11 @@ impl Forecast {
         let scale = if log { ForecastScale::Log } else { ForecastScale::Linear };
         let [bucket_ms, span_ms] = [bucket, span].map(|ms| Some(ms).filter(|_| !log));
         let query = ForecastQuery { queue, scale, bucket_ms, span_ms, from_ms, schedules };
-        let found = remote.client()?.forecast(&query)?;
+        let client = remote.client()?;
+        let found = client.forecast(&query)?;
+        if let Some(queue) = query.queue.as_deref().filter(|_| found.tasks == 0) {
+            missing::check(&client, queue)?;
+        }
         let most = found.buckets.iter().map(all_of).max().unwrap_or_default();
         if !format.is_json() {
             let expected = found.expected.map(|expected| format!(" and {expected} of schedules"));

@@ -6,6 +6,7 @@ use anyhow::Result;
 use clap::Args;
 use tickwheel_api::{TaskBody, time};
 
+use crate::missing;
 use crate::output::{Format, Row, payload_cell};
 use crate::remote::Remote;
 use crate::values;
@@ -35,7 +36,8 @@ impl Get {
     /// # Errors
     /// There is no server, or there is no such task.
     pub(crate) fn run(self) -> Result<ExitCode> {
-        let task = self.remote.client()?.get(&self.queue, &self.key)?;
+        let client = self.remote.client()?;
+        let task = missing::in_queue(&client, &self.queue, client.get(&self.queue, &self.key))?;
         self.format.print([task])?;
         Ok(ExitCode::SUCCESS)
     }

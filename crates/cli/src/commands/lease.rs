@@ -7,6 +7,7 @@ use clap::Args;
 use tickwheel_api::{LeaseBody, LeasedTask, QueueCounts, time};
 use tickwheel_client::blocking::Client;
 
+use crate::missing;
 use crate::output::{Format, Row, payload_cell, say};
 use crate::remote::Remote;
 use crate::values;
@@ -79,6 +80,7 @@ fn held_up(client: &Client, queue: &str) -> Option<String> {
         QueueCounts { ready, .. } if ready > 0 && limited => Some(format!(
             "{ready} of {queue} ready, but its limits do not allow another lease: see `tickwheel queues show {queue}`"
         )),
+        _ if !seen.exists => Some(format!("no task of {queue} is ready: {}", missing::told(client, queue))),
         _ => None,
     }
 }

@@ -6,6 +6,7 @@ use anyhow::Result;
 use clap::Args;
 use tickwheel_api::{HeldLease, LIST_LIMIT_MAX, LeasesQuery, time};
 
+use crate::missing;
 use crate::output::{Format, Row, say};
 use crate::remote::Remote;
 use crate::values;
@@ -49,11 +50,12 @@ impl Leases {
         let client = remote.client()?;
         let mut left = if all { usize::MAX } else { limit };
         let mut query = LeasesQuery { queue, worker, ..LeasesQuery::default() };
-        let mut leases = Vec::new();
+        let (mut leases, mut is_empty) = (Vec::new(), true);
         loop {
             query.limit = left.min(LIST_LIMIT_MAX);
             let page = client.leases(&query)?;
             left -= page.leases.len().min(left);
+            is_empty &= page.leases.is_empty();
             query.cursor = page.next_cursor;
             if format.is_json() {
                 // Pages are printed as they come.
@@ -64,6 +66,9 @@ impl Leases {
             if query.cursor.is_none() || left == 0 {
                 break;
             }
+        }
+        if let Some(queue) = query.queue.as_deref().filter(|_| is_empty) {
+            missing::check(&client, queue)?;
         }
         if !format.is_json() {
             if leases.is_empty() {

@@ -8,6 +8,7 @@ use tickwheel_api::{LIST_LIMIT_MAX, ListQuery, TaskBody, TaskFilter};
 use tickwheel_client::blocking::Client;
 
 use crate::filter::Filter;
+use crate::missing;
 use crate::output::{Format, say};
 use crate::remote::Remote;
 use crate::values;
@@ -50,14 +51,15 @@ impl Ls {
         let client = self.remote.client()?;
         let filter = self.filter.wanted();
         let limit = if self.all { usize::MAX } else { self.limit };
-        let queues = match self.queue {
-            Some(queue) => vec![queue],
+        let queues = match &self.queue {
+            Some(queue) => vec![queue.clone()],
             None => client.queues()?.into_iter().map(|queue| queue.queue).collect(),
         };
-        let mut tasks = Vec::new();
+        let (mut tasks, mut is_empty) = (Vec::new(), true);
         for queue in queues {
             let mut listing = Listing::new(&client, queue, filter.clone(), limit);
             while let Some(page) = listing.next_page()? {
+                is_empty &= page.is_empty();
                 if self.format.is_json() {
                     // Pages are printed as they come: the list may be larger than the memory.
                     self.format.print(page)?;
@@ -68,6 +70,9 @@ impl Ls {
             if let Some(more) = listing.more() {
                 say(&more);
             }
+        }
+        if let Some(queue) = self.queue.as_deref().filter(|_| is_empty) {
+            missing::check(&client, queue)?;
         }
         if !self.format.is_json() {
             if tasks.is_empty() {
@@ -102,6 +107,11 @@ impl<'a> Listing<'a> {
     /// The dead tasks of a queue.
     pub(super) fn of_dead(client: &'a Client, queue: String, filter: TaskFilter, limit: usize) -> Self {
         Self { is_dead: true, ..Self::new(client, queue, filter, limit) }
+    }
+
+    /// The name of the queue.
+    pub(super) fn queue(&self) -> &str {
+        &self.queue
     }
 
     /// A line for the reader of a list that goes on beyond the limit.

@@ -9,6 +9,7 @@ use serde::ser::{SerializeMap, Serializer};
 use tickwheel_api::{BULK_MAX, JobAction, JobBody, JobState, SkippedBody};
 use tickwheel_client::blocking::Client;
 
+use crate::missing;
 use crate::output::{Format, Row, say};
 
 /// The time between two requests for the state of a job.
@@ -37,6 +38,9 @@ pub(super) fn finish(client: &Client, format: &Format, answered: Result<Many, Jo
     let mut job = match answered {
         Ok(many) => {
             let settled = many.settled();
+            if many.matched == 0 && client.queue(&many.queue).is_ok_and(|queue| !queue.exists) {
+                say(&missing::told(client, &many.queue));
+            }
             format.print([many])?;
             return Ok(settled);
         }

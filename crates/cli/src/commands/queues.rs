@@ -12,6 +12,7 @@ use tickwheel_api::{
 };
 
 use super::retry::QueueRetry;
+use crate::missing;
 use crate::output::{Format, Row, say};
 use crate::remote::Remote;
 use crate::values::{self, Setting};
@@ -46,6 +47,8 @@ pub(crate) struct Queues {
 #[derive(Subcommand, Debug)]
 enum Verb {
     /// Show one queue with its settings
+    ///
+    /// The exit code is 1 if the queue does not exist.
     Show(Name),
     /// Change settings of a queue; settings without an option stay, and `none` restores the default
     Set(Box<Set>),
@@ -154,7 +157,11 @@ impl Queues {
                 }
                 return Ok(ExitCode::SUCCESS);
             }
-            Some(Verb::Show(name)) => client.queue(&name.queue)?,
+            Some(Verb::Show(Name { queue })) => {
+                let shown = client.queue(queue)?;
+                ensure!(shown.exists, missing::told(&client, queue));
+                shown
+            }
             Some(Verb::Set(set)) => client.reconfigure(&set.name.queue, set.patch())?,
             Some(Verb::Pause(pause)) => {
                 client.pause(&pause.name.queue, &PauseBody { for_ms: pause.for_ms })?

@@ -14,6 +14,7 @@ use tickwheel_queue::cron::Cron;
 
 use super::payload::Payload;
 use super::put::Given;
+use crate::missing;
 use crate::output::{Format, Row, say};
 use crate::remote::Remote;
 use crate::values;
@@ -195,7 +196,10 @@ impl Schedules {
                 let all = ls.listed(&client)?;
                 match (ls.queue, ls.prefix) {
                     _ if !all.is_empty() => self.format.print(all)?,
-                    (Some(_), _) => say("the queue has no schedule"),
+                    (Some(queue), _) => {
+                        missing::check(&client, &queue)?;
+                        say("the queue has no schedule");
+                    }
                     (None, None) => say("no queue has a schedule"),
                     (None, Some(prefix)) => {
                         say(&format!("no queue whose name begins with {prefix} has a schedule"));
@@ -203,7 +207,8 @@ impl Schedules {
                 }
             }
             Verb::Show(Name { at: Queue { queue }, name }) => {
-                self.format.print([client.schedule(&queue, &name)?])?;
+                let shown = missing::in_queue(&client, &queue, client.schedule(&queue, &name))?;
+                self.format.print([shown])?;
             }
             Verb::Preview(Preview { name: Name { at: Queue { queue }, name }, count }) => {
                 let preview = client.preview(&queue, &name, PreviewQuery { count })?;

@@ -6,6 +6,7 @@ use anyhow::Result;
 use clap::Args;
 use tickwheel_api::{StoryBody, StoryEvent, time};
 
+use crate::missing;
 use crate::output::{Format, Row, say};
 use crate::remote::Remote;
 use crate::values;
@@ -39,7 +40,8 @@ impl Story {
     /// # Errors
     /// There is no server, or there is no such task.
     pub(crate) fn run(self) -> Result<ExitCode> {
-        let story = self.remote.client()?.story(&self.queue, &self.key)?;
+        let client = self.remote.client()?;
+        let story = missing::in_queue(&client, &self.queue, client.story(&self.queue, &self.key))?;
         if self.format.is_json() {
             self.format.print([Whole(story)])?;
             return Ok(ExitCode::SUCCESS);

@@ -16,6 +16,7 @@ use tickwheel_client::blocking::Client;
 
 use super::target_facts::facts;
 use super::target_options::{Members, options_of};
+use crate::missing;
 use crate::output::{Format, Row, print_line, say};
 use crate::remote::Remote;
 use crate::values;
@@ -140,7 +141,7 @@ impl Target {
         match verb {
             Verb::Set(set) => set.run(&client, &format)?,
             Verb::Show(Show { name: Name { queue }, settings }) => {
-                show(&client.target(&queue)?, settings, &format)?;
+                show(&missing::in_queue(&client, &queue, client.target(&queue))?, settings, &format)?;
             }
             Verb::Delete(Delete { name: Name { queue }, if_version }) => {
                 client.delete_target(&queue, if_version)?;

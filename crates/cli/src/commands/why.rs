@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 use tickwheel_api::StoryBody;
 
+use crate::missing;
 use crate::output::{print_json, print_line};
 use crate::remote::Remote;
 use crate::values;
@@ -47,7 +48,8 @@ impl Why {
     /// There is no server, or there is no such task.
     pub(crate) fn run(self) -> Result<ExitCode> {
         let Self { queue, key, output, remote } = self;
-        let story = remote.client()?.story(&queue, &key)?;
+        let client = remote.client()?;
+        let story = missing::in_queue(&client, &queue, client.story(&queue, &key))?;
         match output {
             Shape::Text => print_line(&story.why)?,
             Shape::Json => print_json(answer(&queue, &key, story))?,

@@ -28,7 +28,7 @@ calls! {
     }
 
     /// One queue: its tasks by state, and its settings. A queue that was never used has no tasks and is not
-    /// an error.
+    /// an error: its `exists` is `false`.
     ///
     /// # Errors
     ///

@@ -322,6 +322,9 @@ export const en = {
     'payload.take_theirs': 'Take theirs',
     'payload.theirs': 'Theirs (version {version})',
     'queue.draining': 'draining',
+    'queue.none': 'This queue does not exist',
+    'queue.none_text':
+        'It has no task, no schedule and no settings, and had none within the last hour. Names are case-sensitive. A queue exists when it is used; this puts a task into it:',
     'queue.parts': 'Parts of {queue}',
     'queue.paused': 'paused',
     'queue.title': 'Queue',

@@ -317,6 +317,8 @@ export const zh = {
     'payload.take_theirs': '采用对方的',
     'payload.theirs': '对方的（版本 {version}）',
     'queue.draining': '排空中',
+    'queue.none': '没有这个队列',
+    'queue.none_text': '它没有任务、没有调度规则、也没有设置，最近一小时内也没有过。名称区分大小写。队列一经使用就存在；这一行向它提交一个任务：',
     'queue.parts': '{queue} 的各部分',
     'queue.paused': '已暂停',
     'queue.title': '队列',

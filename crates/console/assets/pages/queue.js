@@ -11,7 +11,7 @@ import { dueBetween } from '../logic/filter.js';
 import { go, href } from '../state/location.js';
 import { useLive, useStream } from '../state/live.js';
 import { language, may } from '../state/session.js';
-import { Failure, Field, Gauge, Loaded, Marked, QueueChips, QueueTabs, Tile } from '../ui/parts.js';
+import { Empty, Failure, Field, Gauge, Loaded, Marked, QueueChips, QueueTabs, Tile } from '../ui/parts.js';
 import { Confirm, Dialog } from '../ui/dialog.js';
 import { BarChart } from '../ui/chart.js';
 import { Backlog, logBars, useBacklog } from './horizon.js';
@@ -127,6 +127,13 @@ export function Queue({ queue }) {
             const values = valuesOf(data);
             const set = FIELDS.filter(({ name }) => values[name] !== '');
             const empty = data.scheduled + data.ready + data.leased + data.dead === 0;
+            if (data.exists === false && empty && !data.paused && !data.draining)
+                return html`
+                    <${Empty} title=${t('queue.none')} text=${t('queue.none_text')} command=${routes.curl('PUT', ['v1', 'queues', queue, 'tasks', 'order:1'], '{"delay":"1m"}')} />
+                    <div class="actions">
+                        <a class="button" href=${href('overview')}>${t('overview.queues')}</a>
+                        ${may('admin') && html`<a class="button" href=${href('settings', { queue })}>${t('settings.title')}</a>`}
+                    </div>`;
             return html`
                 <dl class="tiles">
                     ${['ready', 'scheduled', 'leased'].map((state) => html`<${Tile} label=${t(`state.${state}`)} value=${number(data[state])} link=${href('search', { queue }, { state })} />`)}

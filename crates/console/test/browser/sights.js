@@ -25,7 +25,7 @@ export const SIGHTS = [
         scoped: true,
     },
     { name: 'horizon as a table', path: 'horizon?view=table', shows: /to .* from now/, empty: word('horizon.none'), calls: true },
-    { name: 'queue', path: 'q/webhooks', shows: /^Paused until/, empty: word('hold.nothing'), calls: true },
+    { name: 'queue', path: 'q/webhooks', shows: /^Paused until/, empty: word('queue.none'), calls: true },
     {
         name: 'settings',
         path: 'q/orders%2Fclose/settings',

@@ -166,7 +166,14 @@ impl Dispatch {
         ledger.note_rule((RuleName::Queue(name.clone()), rule));
     }
 
-    pub(crate) fn queue_view(&self, residence: &Residence, now: Now, name: &QueueName) -> QueueView {
+    /// Returns the queue as its owner sees it. `schedules` is the number of its schedules.
+    pub(crate) fn queue_view(
+        &self,
+        residence: &Residence,
+        now: Now,
+        name: &QueueName,
+        schedules: u64,
+    ) -> QueueView {
         let unused = Queue::new(name.clone(), 0);
         let queue = self.queues.get(name).unwrap_or(&unused);
         QueueView {
@@ -175,6 +182,8 @@ impl Dispatch {
             paused_until: queue.record.pause_end(now.wall),
             target: queue.record.target.clone(),
             exists: queue.is_in_use(),
+            listed: queue.is_listed(now),
+            schedules,
             first_ready: first_ready(residence, queue),
             waiting: queue.waiters.len(),
             next_delivery_ms: queue

@@ -37,7 +37,9 @@ impl Engine {
                 (Command::Stats(GetStats(list)), _) => Answer::Stats(Ok(Box::new(self.stats(now, list)))),
                 (command, Err(why)) => command.unavailable(why),
                 (Command::Queue(GetQueue(name)), Ok(())) => {
-                    Answer::Queue(Ok(Box::new(self.dispatch.queue_view(&self.residence, now, name))))
+                    let schedules = self.recurrence.of_queue(name);
+                    let view = self.dispatch.queue_view(&self.residence, now, name, schedules);
+                    Answer::Queue(Ok(Box::new(view)))
                 }
                 (Command::Queues(list), Ok(())) => Answer::Queues(Ok(self.dispatch.queues().page(now, list))),
                 (other, Ok(())) => unreachable!("{other:?} does not ask for counts"),

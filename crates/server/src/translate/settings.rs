@@ -64,6 +64,7 @@ pub(crate) fn queue_body(view: &queue::QueueView) -> api::QueueBody {
     let until = view.paused_until.filter(|until| *until < Timestamp::MAX);
     api::QueueBody {
         counts: translate::queue_counts(&view.counts),
+        exists: view.is_known(),
         paused_until_ms: until.map(Timestamp::as_ms),
         settings: settings_body(&view.settings),
     }

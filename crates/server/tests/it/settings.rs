@@ -24,7 +24,9 @@ fn settings_are_replaced_as_a_whole_and_shown_beside_the_counts() {
     let counts = json!({
         "queue": "exports", "scheduled": 0, "ready": 0, "leased": 0, "dead": 0, "paused": false
     });
-    assert_eq!(unused, counts);
+    let mut missing = counts.clone();
+    missing["exists"] = false.into();
+    assert_eq!(unused, missing);
     let settings = json!({
         "max_in_flight": 2, "max_in_flight_per_group": 1, "rate": "100/m", "max_backlog": 1000,
         "default_lease": "5m", "retry": {"max_attempts": 3}, "history": {"keep": "1h"}
@@ -40,6 +42,30 @@ fn settings_are_replaced_as_a_whole_and_shown_beside_the_counts() {
     assert_eq!(served.expect(200, "GET", "/v1/queues", "")["queues"], json!([counts]), "for an hour");
     served.advance("1h");
     assert_eq!(served.expect(200, "GET", "/v1/queues", "")["queues"], json!([]));
+    assert_eq!(served.expect(200, "GET", QUEUE, ""), missing, "as before its first use");
+}
+
+#[test]
+fn a_queue_exists_with_a_task_with_settings_and_with_a_schedule_alone() {
+    let served = Served::memory();
+    let exists = |queue: &str| {
+        let shown = served.expect(200, "GET", &format!("/v1/queues/{queue}"), "");
+        shown.get("exists").is_none_or(|exists| exists == true)
+    };
+    served.expect(201, "PUT", "/v1/queues/tasks/tasks/a", r#"{"delay":"1m"}"#);
+    served.expect(200, "PUT", "/v1/queues/settings", r#"{"max_in_flight":2}"#);
+    served.expect(200, "POST", "/v1/queues/paused/pause", "");
+    served.expect(201, "PUT", "/v1/queues/schedules/schedules/s", r#"{"every":"1h"}"#);
+    for queue in ["tasks", "settings", "paused", "schedules"] {
+        assert!(exists(queue), "{queue}");
+    }
+    assert!(!exists("Tasks"), "names are case-sensitive");
+    served.expect(200, "DELETE", "/v1/queues/tasks/tasks/a", "");
+    assert!(exists("tasks"), "for an hour, as in the list");
+    served.advance("1h");
+    assert!(!exists("tasks"));
+    served.expect(200, "DELETE", "/v1/queues/settings", "");
+    assert!(!exists("settings"), "it was deleted, so no list names it");
 }
 
 #[test]

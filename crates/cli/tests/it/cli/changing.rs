@@ -154,6 +154,7 @@ fn leases_are_listed_with_their_workers() {
     let some = world.run(&["leases", "--limit", "1"]);
     assert!(some.lines().len() == 1 && some.err.contains("--all shows all"), "{} {}", some.out, some.err);
     assert_eq!(world.run(&["leases", "--all"]).lines().len(), 3);
+    assert_eq!(world.run(&["put", "mail", "waits"]).code, 0);
     let none = world.run(&["leases", "mail", "-o", "table"]);
     assert!(none.out.is_empty() && none.err.contains("no leases"), "{}", none.err);
     let bad = world.run(&["lease", "close", "--worker", ""]);

@@ -10,6 +10,7 @@ mod demo;
 mod doctor;
 mod environment;
 mod log;
+mod missing;
 mod orders;
 mod otlp;
 mod packages;

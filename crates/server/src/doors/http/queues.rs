@@ -118,7 +118,7 @@ impl ListedQueues {
 }
 
 /// `GET` on one queue: its counts and settings. A queue appears on first use, so a queue that was never used has no
-/// tasks and is not an error.
+/// tasks and is not an error; the answer says that it does not exist.
 async fn one(call: Call) -> Result<Response, Refusal> {
     show(&call.caller, call.queue(), Right::Read).await
 }
