@@ -398,7 +398,7 @@ impl Problem {
     pub fn no_schedule(queue: &str, name: &str) -> Self {
         let detail = format!("no schedule of `{}` is called `{}`", shown(queue), shown(name));
         Self::new(ProblemKind::NoSchedule, detail)
-            .with_hint(format!("GET /v1/queues/{}/schedules lists those there are", shown(queue)))
+            .with_hint("GET /v1/queues/{q}/schedules lists those there are")
     }
 
     /// 401: the request has no token, or an unknown one.

@@ -92,8 +92,9 @@ impl Figures {
 
     pub(crate) fn line(&self, rates: &Rates) -> String {
         let within = |part: Option<f64>| part.map_or("-".to_owned(), shown);
+        let workers = if self.waiting_leases == 1.0 { "worker" } else { "workers" };
         format!(
-            "late: p50 {}, p99 {}   commits: p99 {}   oldest due for {}   {} waiting workers",
+            "late: p50 {}, p99 {}   commits: p99 {}   oldest due for {}   {} waiting {workers}",
             within(rates.late_p50_s),
             within(rates.late_p99_s),
             within(rates.commit_p99_s),
@@ -205,6 +206,16 @@ tickwheel_fire_lateness_seconds_bucket{le=\"0.001\"} 50
 tickwheel_fire_lateness_seconds_bucket{le=\"0.01\"} 99
 tickwheel_fire_lateness_seconds_bucket{le=\"+Inf\"} 100
 ";
+
+    #[test]
+    fn one_worker_waits_and_two_workers_wait() {
+        for (waiting, told) in
+            [("0", "0 waiting workers"), ("1", "1 waiting worker"), ("2", "2 waiting workers")]
+        {
+            let [_, line] = Figures::read(&format!("tickwheel_waiting_leases {waiting}\n")).first_lines();
+            assert!(line.ends_with(&format!("   {told}")), "{line}");
+        }
+    }
 
     #[test]
     fn lateness_is_known_from_the_start() {

@@ -17,6 +17,7 @@ mod environment;
 mod faults;
 mod figures;
 mod filter;
+mod hints;
 mod load;
 mod log;
 mod missing;

@@ -11,9 +11,10 @@ use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use comfy_table::{ContentArrangement, Table, presets};
 use serde_json::value::RawValue;
-use tickwheel_api::{PayloadBody, Problem, ProblemKind};
+use tickwheel_api::PayloadBody;
 use tickwheel_client::ClientError;
 
+use crate::hints;
 use crate::printable::{self, one_line};
 
 /// How data is printed.
@@ -125,47 +126,17 @@ pub(crate) fn json_line(json: Vec<u8>) -> Vec<u8> {
 /// Prints an error and its hint.
 pub(crate) fn complain(error: &anyhow::Error) {
     let (told, hint) = match error.chain().find_map(|cause| cause.downcast_ref::<ClientError>()) {
-        Some(ClientError::Problem(problem)) => (problem.detail.clone(), hint(problem)),
+        Some(ClientError::Problem(problem)) => {
+            (problem.detail.clone(), problem.hint.as_deref().map(hints::in_commands))
+        }
         Some(ClientError::Unreachable { .. } | ClientError::NoSocket { .. }) => {
-            (chain(error), Some("--server or TICKWHEEL_SERVER names another server"))
+            (chain(error), Some("--server or TICKWHEEL_SERVER names another server".to_owned()))
         }
         _ => (chain(error), None),
     };
     say(&format!("error: {told}"));
     if let Some(hint) = hint {
         say(&format!("hint: {hint}"));
-    }
-}
-
-/// The hint of a problem. A hint of the server that speaks of HTTP is replaced by a hint for the command line.
-fn hint(problem: &Problem) -> Option<&str> {
-    let is = |kind: ProblemKind| problem.type_uri == kind.type_uri();
-    if is(ProblemKind::Leased) {
-        Some("wait for the worker, or take the task away from it with --revoke")
-    } else if is(ProblemKind::NotLeased) {
-        Some("`tickwheel get` shows how it stands: it may have come back from its worker meanwhile")
-    } else if is(ProblemKind::Live) {
-        Some("leave `--mode create` out to replace it, or choose another key")
-    } else if is(ProblemKind::NotFound) {
-        Some("check queue and key; both are case-sensitive")
-    } else if is(ProblemKind::Dead) {
-        Some("redrive it with `tickwheel redrive`, or put a new task under its key")
-    } else if is(ProblemKind::QueueNotEmpty) {
-        Some(
-            "remove its tasks with `tickwheel purge` and its schedules with `tickwheel schedules delete` first",
-        )
-    } else if is(ProblemKind::Timeline) {
-        Some("replace the whole timeline with `tickwheel patch --timeline`, all its instants in it")
-    } else if is(ProblemKind::NoTarget) {
-        Some(
-            "`tickwheel target set QUEUE --url URL` gives it one, and `tickwheel targets` shows which queues have one",
-        )
-    } else if is(ProblemKind::OrderConflict) {
-        Some(
-            "the order `group` goes with `tickwheel queues set QUEUE --max-in-flight-per-group 1`; other orders need no such limit",
-        )
-    } else {
-        problem.hint.as_deref()
     }
 }
 

@@ -11,6 +11,7 @@ use serde::Serialize;
 use tickwheel_api::{BatchLine, BatchOp, Due, LeaseBody, PayloadBody, PutBody, PutMode, TokenResult};
 use tickwheel_client::blocking::Client;
 
+use super::backup::counted;
 use super::bench_beanstalk::BenchBeanstalk;
 use crate::output::{Format, Row, say};
 use crate::remote::Remote;
@@ -101,7 +102,7 @@ impl Bench {
         let counts = client.queue(&self.queue)?.counts;
         let there = counts.scheduled + counts.ready + counts.leased + counts.dead;
         if there > 0 {
-            bail!("the queue {} has {there} tasks; name an empty one with --queue", self.queue);
+            bail!("the queue {} has {}; name an empty one with --queue", self.queue, counted(there, "task"));
         }
         if self.span > SPAN_MS_MAX {
             bail!("--span takes up to 1m");
@@ -116,12 +117,12 @@ impl Bench {
 
     fn figures(&self, client: &Client) -> Result<Vec<Figure>> {
         let mut figures = Vec::new();
-        say(&format!("puts {} tasks", self.tasks));
+        say(&format!("puts {}", counted(self.tasks, "task")));
         figures.push(self.rate("put", |client, first, count| self.put(client, first, count))?);
-        say(&format!("works {} tasks off", self.tasks));
+        say(&format!("works {} off", counted(self.tasks, "task")));
         figures.push(self.rate("lease and ack", |client, _, count| self.work_off(client, count))?);
         if self.late_tasks > 0 {
-            say(&format!("waits for {} tasks", self.late_tasks));
+            say(&format!("waits for {}", counted(self.late_tasks, "task")));
             let [mut late, mut control] = self.lateness(client)?;
             let names = [["late p50", "late p99", "late max"], ["sleep p50", "sleep p99", "sleep max"]];
             for (of, names) in [&mut late, &mut control].into_iter().zip(names) {

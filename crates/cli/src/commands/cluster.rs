@@ -6,6 +6,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use tickwheel_postgres::{Postgres, statements};
 
+use super::backup::counted;
 use crate::output::{STDOUT, say, stdout};
 
 /// Set up and look after tasks in PostgreSQL
@@ -76,7 +77,7 @@ impl Adopt {
         let Some(found) = found else {
             bail!("the database has no tables of Tickwheel; there is nothing to adopt")
         };
-        let facts = format!("data set {}, {} shards", found.identity, found.shards);
+        let facts = format!("data set {}, {}", found.identity, counted(found.shards.into(), "shard"));
         if !self.yes {
             say(&format!(
                 "{facts}: would be adopted. Stop all servers of the old database, then run the command again with --yes"

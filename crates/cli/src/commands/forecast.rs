@@ -6,6 +6,7 @@ use anyhow::Result;
 use clap::Args;
 use tickwheel_api::{BucketBody, ForecastQuery, ForecastScale, time};
 
+use super::backup::counted;
 use crate::missing;
 use crate::output::{Format, Row, say};
 use crate::remote::Remote;
@@ -100,7 +101,7 @@ impl Forecast {
         if !format.is_json() {
             let expected = found.expected.map(|expected| format!(" and {expected} of schedules"));
             let until = time::format(found.to_ms);
-            say(&format!("{} tasks{} until {until}", found.tasks, expected.unwrap_or_default()));
+            say(&format!("{}{} until {until}", counted(found.tasks, "task"), expected.unwrap_or_default()));
             if let Some(until) = found.expected_until_ms {
                 say(&format!("hint: the tasks of schedules are counted until {} only", time::format(until)));
             }

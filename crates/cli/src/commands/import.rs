@@ -11,6 +11,7 @@ use tickwheel_postgres::without_password;
 use tickwheel_queue::Queue;
 use tickwheel_server::transfer::{Importer, Stop};
 
+use crate::hints;
 use crate::output::{STDOUT, json_line, say, stdout};
 use crate::portable::database;
 use crate::portable::directory::{self, Clock};
@@ -132,12 +133,16 @@ impl Import {
             }
         };
         let ImportCounts { added, replaced, skipped, new_ids } = done.counts;
-        say(&format!(
-            "{}: {added} added ({new_ids} with new ids), {replaced} replaced, {skipped} skipped",
-            progress.told(done.counts.total())
-        ));
+        let total = done.counts.total();
+        let imported = imported.and_then(|()| reading.check_whole());
+        // An import that failed before its first record has nothing to tell but the error.
+        if imported.is_ok() || total > 0 {
+            say(&format!(
+                "{}: {added} added ({new_ids} with new ids), {replaced} replaced, {skipped} skipped",
+                progress.told(total)
+            ));
+        }
         imported?;
-        reading.check_whole()?;
         Ok(ExitCode::SUCCESS)
     }
 
@@ -159,7 +164,8 @@ impl Import {
 
     /// The error of an import that stopped before `line`.
     fn stopped(&self, line: u64, problem: &Problem) -> anyhow::Error {
-        let hint = problem.hint.as_deref().map_or_else(String::new, |hint| format!("; {hint}"));
+        let hint = problem.hint.as_deref();
+        let hint = hint.map_or_else(String::new, |hint| format!("; {}", hints::in_commands(hint)));
         if problem.status == 503 && self.is_local() {
             return anyhow::anyhow!("{}{hint}\n{}", problem.detail, self.unsure_way_on(line));
         }

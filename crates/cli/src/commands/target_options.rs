@@ -10,6 +10,7 @@ use tickwheel_api::{
 
 use super::payload::text_of;
 use super::target_words::TargetWords;
+use crate::hints;
 use crate::values;
 
 /// The settings, from a file or as options.
@@ -143,7 +144,7 @@ impl Members {
                 let (text, place) = text_of(&name)?;
                 let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&text);
                 // Most mistakes need no call.
-                TargetBody::parse(text).map_err(|error| anyhow!("{place}: {error}; {}", error.hint))
+                TargetBody::parse(text).map_err(|error| anyhow!("{place}: {error}; {}", hints::in_commands(&error.hint)))
             }
             None => {
                 let kind = self.one_by_one.kind()?;

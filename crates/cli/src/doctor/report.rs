@@ -10,7 +10,7 @@ use tickwheel_api::time;
 use tickwheel_queue::backup::Manifest;
 use tickwheel_queue::{BackupError, Durability, ShardId};
 
-use crate::commands::backup::has_since;
+use crate::commands::backup::{counted, has_since};
 use tickwheel_queue::FORMAT;
 use tickwheel_queue::doctor::{Examination, Problem, Span, root_above};
 use tickwheel_server::{KeyUse, SecretKeyError};
@@ -220,10 +220,10 @@ impl Report {
         }
         out.flush().context(STDOUT)?;
         drop(out);
-        print_rows(format, "queues", std::mem::take(&mut self.queues))?;
-        print_rows(format, "secret keys", std::mem::take(&mut self.secret_keys))?;
-        print_rows(format, "log files", std::mem::take(&mut self.logs))?;
-        print_rows(format, "segments", std::mem::take(&mut self.segments))?;
+        print_rows(format, "queue", std::mem::take(&mut self.queues))?;
+        print_rows(format, "secret key", std::mem::take(&mut self.secret_keys))?;
+        print_rows(format, "log file", std::mem::take(&mut self.logs))?;
+        print_rows(format, "segment", std::mem::take(&mut self.segments))?;
         if self.way_out.is_empty() {
             return Ok(());
         }
@@ -260,7 +260,13 @@ impl Report {
             line("shard", member.as_member());
         }
         if self.members.len() > ROWS_MAX {
-            line("", format!("and {} more shards; -o json has all", self.members.len() - ROWS_MAX));
+            line(
+                "",
+                format!(
+                    "and {}; -o json has all",
+                    counted((self.members.len() - ROWS_MAX) as u64, "more shard")
+                ),
+            );
         }
         if let (Some(format), Some(clock)) = (self.format, &self.clock) {
             line("format", format!("{format}, {clock} clock"));
@@ -283,7 +289,10 @@ impl Report {
         }
         if let Some(Checkpoint { file, segments, frame, bytes, .. }) = &self.checkpoint {
             let size = HumanBytes(*bytes);
-            line("checkpoint", format!("{file}, {segments} segments, the log up to frame {frame}, {size}"));
+            line(
+                "checkpoint",
+                format!("{file}, {}, the log up to frame {frame}, {size}", counted(*segments, "segment")),
+            );
         }
         if let Some(Torn { file, offset, bytes }) = &self.torn {
             let why =
@@ -358,7 +367,7 @@ impl ProblemRow {
     }
 }
 
-/// Prints an empty line and at most [`ROWS_MAX`] rows, and the number of rows left out.
+/// Prints an empty line and at most [`ROWS_MAX`] rows, and the number of rows left out. `name` is what one row is.
 fn print_rows<R: Row>(format: &Format, name: &str, mut rows: Vec<R>) -> Result<()> {
     if rows.is_empty() {
         return Ok(());
@@ -370,7 +379,7 @@ fn print_rows<R: Row>(format: &Format, name: &str, mut rows: Vec<R>) -> Result<(
     drop(out);
     format.print(rows)?;
     if more > 0 {
-        say(&format!("and {more} more {name}; -o json has all"));
+        say(&format!("and {}; -o json has all", counted(more as u64, &format!("more {name}"))));
     }
     Ok(())
 }

@@ -10,6 +10,7 @@ use tickwheel_queue::backup::{
     Loss, LostRule, LostTask, MayHoldEnded, RuleName, SalvageReport, Superseded, Unit,
 };
 
+use crate::commands::backup::counted;
 use crate::output::{Format, STDOUT, json_line, say, stdout};
 use crate::printable::one_line;
 
@@ -221,7 +222,13 @@ impl Report {
             line("queue", format!("{queue}: {tasks} live, {dead} dead"));
         }
         if self.queues.len() > LOSSES_MAX {
-            line("", format!("and {} more queues; -o json has all", self.queues.len() - LOSSES_MAX));
+            line(
+                "",
+                format!(
+                    "and {}; -o json has all",
+                    counted((self.queues.len() - LOSSES_MAX) as u64, "more queue")
+                ),
+            );
         }
         lines
     }
@@ -263,7 +270,7 @@ impl Report {
         }
         if self.superseded_tasks > TASKS_MAX as u64 {
             let more = self.superseded_tasks - TASKS_MAX as u64;
-            line("", format!("and {more} more tasks; -o json has all"));
+            line("", format!("and {}; -o json has all", counted(more, "more task")));
         }
         line("ended tasks", self.ended_text());
         line("next", format!("tickwheel serve --data {}", self.out));

@@ -5,6 +5,7 @@ use tickwheel_api::{QueueCounts, duration};
 
 use super::order::{Column, Order};
 use super::view::{Extent, View};
+use crate::commands::backup::counted;
 use crate::printable::one_line;
 
 /// The size of a screen, in characters.
@@ -96,7 +97,7 @@ impl Content<'_> {
             let part = format!("{from}-{} of {queues}", first + shown);
             return Some(format!("{part}   q leave  s sort  r reverse  ↑ ↓ PgUp PgDn scroll  ? keys"));
         }
-        (queues > shown).then(|| format!("and {} more queues", queues - shown))
+        (queues > shown).then(|| format!("and {}", counted((queues - shown) as u64, "more queue")))
     }
 }
 

@@ -159,7 +159,7 @@ fn a_server_is_measured_and_left_as_it_was() {
     world.run(&["put", "tickwheel-bench", "k"]);
     let refused = world.run(&["bench"]);
     assert_eq!(
-        (refused.code, refused.err.contains("has 1 tasks; name an empty one")),
+        (refused.code, refused.err.contains("has 1 task; name an empty one")),
         (1, true),
         "{}",
         refused.err

@@ -418,6 +418,7 @@ fn a_directory_keeps_its_clock() {
     drop(serve(Path::new(&other)));
     let told = fails(&["import", &all, "--data", &other]);
     assert!(told.contains("line 1: the body: is the header of a file of a virtual clock"), "{told}");
+    assert!(told.starts_with("error: "), "nothing was imported, so nothing is counted: {told}");
     let done = succeeds(&["import", &all, "--data", &other, "--other-clock"]);
     assert!(self::told(&done).contains("1 added"), "{}", self::told(&done));
     assert!(fails(&["export", "--data", &folder.text("nowhere")]).contains("is no data directory"));
