@@ -47,8 +47,10 @@ pub(crate) struct Report {
     /// The durability of an acknowledged call when the backup was made.
     #[serde(skip)]
     ack: Option<Durability>,
+    /// The number of live tasks.
     tasks: Option<u64>,
     dead: Option<u64>,
+    /// The number of ended tasks that are remembered.
     ended: Option<u64>,
     bytes: u64,
     checked_bytes: Option<u64>,
@@ -127,7 +129,11 @@ impl Report {
                 bytes: torn.bytes,
             }),
             queues: queues
-                .map(|(queue, tasks)| QueueRow { queue: queue.as_str().to_owned(), tasks: *tasks })
+                .map(|(queue, of)| QueueRow {
+                    queue: queue.as_str().to_owned(),
+                    tasks: of.live,
+                    dead: of.dead,
+                })
                 .collect(),
             secret_keys: Vec::new(),
             logs: found.logs.iter().map(LogRow::from).collect(),
@@ -284,8 +290,8 @@ impl Report {
         if let Some(as_of) = &self.backup_as_of {
             line("backup", has_since(as_of, self.ack));
         }
-        if let (Some(tasks), Some(ended)) = (self.tasks, self.ended) {
-            line("tasks", format!("{tasks} live, {ended} ended remembered"));
+        if let Some(counts) = self.counts() {
+            line("tasks", counts);
         }
         if let Some(Checkpoint { file, segments, frame, bytes, .. }) = &self.checkpoint {
             let size = HumanBytes(*bytes);
@@ -320,9 +326,14 @@ impl Report {
             1 => "1 problem".to_owned(),
             count => format!("{count} problems"),
         };
-        let tasks = self.tasks.zip(self.ended);
-        let tasks = tasks.map(|(live, ended)| format!(", {live} live, {ended} ended remembered"));
-        format!("{folder}: {state}{}, {}", tasks.unwrap_or_default(), HumanBytes(self.bytes))
+        let counts = self.counts().map(|counts| format!(", {counts}")).unwrap_or_default();
+        format!("{folder}: {state}{counts}, {}", HumanBytes(self.bytes))
+    }
+
+    /// Returns the numbers of live, dead and remembered ended tasks; `None` if they are not known.
+    fn counts(&self) -> Option<String> {
+        let (live, dead, ended) = (self.tasks?, self.dead?, self.ended?);
+        Some(format!("{live} live, {dead} dead, {ended} ended remembered"))
     }
 
     fn state(&self) -> String {

@@ -8,11 +8,13 @@ use tickwheel_server::KeyUse;
 
 use crate::output::Row;
 
-/// A queue with live tasks.
+/// A queue with live or dead tasks.
 #[derive(Serialize)]
 pub(super) struct QueueRow {
     pub(super) queue: String,
+    /// The number of live tasks.
     pub(super) tasks: u64,
+    pub(super) dead: u64,
 }
 
 /// A key that encrypts secrets of targets.
@@ -133,14 +135,14 @@ fn number(number: Option<u64>) -> String {
 }
 
 impl Row for QueueRow {
-    const HEADER: &'static [&'static str] = &["QUEUE", "TASKS"];
+    const HEADER: &'static [&'static str] = &["QUEUE", "LIVE", "DEAD"];
 
     fn json(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("a row is plain JSON")
     }
 
     fn cells(&self) -> Vec<String> {
-        vec![self.queue.clone(), self.tasks.to_string()]
+        vec![self.queue.clone(), self.tasks.to_string(), self.dead.to_string()]
     }
 }
 

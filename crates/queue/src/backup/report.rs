@@ -55,7 +55,7 @@ impl BackupReport {
     /// Returns this report with the figures that the check of the copy found.
     pub(super) fn checked(self, found: &Examination) -> Self {
         Self {
-            tasks: found.tasks.zip(found.dead).map(|(tasks, dead)| tasks - dead),
+            tasks: found.tasks,
             dead: found.dead,
             queues: found.tasks.map(|_| found.queues.len() as u64),
             ended: found.ended,

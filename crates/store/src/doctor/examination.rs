@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tickwheel_engine::{QueueName, ShardId, TargetRecord, Timestamp};
+use tickwheel_engine::{Population, QueueName, ShardId, TargetRecord, Timestamp};
 
 use super::problem::Problem;
 use crate::options::ClockMode;
@@ -52,12 +52,12 @@ pub struct Examination {
     /// The segments that the checkpoint lists, in the order of their generations. If no checkpoint can be loaded, the segment files that
     /// end like a finished segment and have a valid header.
     pub segments: Vec<SegmentFile>,
-    /// How many tasks have not ended, dead tasks among them.
+    /// How many tasks are live: neither ended nor dead.
     pub tasks: Option<u64>,
     /// How many tasks are dead: not tried any more, but kept.
     pub dead: Option<u64>,
-    /// How many tasks each queue has that have not ended, dead tasks among them. Queues without tasks are absent.
-    pub queues: BTreeMap<QueueName, u64>,
+    /// How many live and dead tasks each queue has. Queues without tasks are absent.
+    pub queues: BTreeMap<QueueName, Population>,
     /// The targets of queues.
     pub targets: BTreeMap<QueueName, Arc<TargetRecord>>,
     /// How many ended tasks the history has.

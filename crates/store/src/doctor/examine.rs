@@ -184,11 +184,10 @@ fn examine_segments<D: Disk>(
 
 fn take_recovered(recovered: &Recovered, meta: &Meta, found: &mut Examination) {
     let Recovered { catalog, last, removable, report, .. } = recovered;
-    found.tasks = Some(catalog.len() as u64);
     let populations = catalog.populations();
+    found.tasks = Some(populations.iter().map(|(_, population)| population.live).sum());
     found.dead = Some(populations.iter().map(|(_, population)| population.dead).sum());
-    let populations = populations.into_iter();
-    found.queues = populations.map(|(name, population)| (name, population.live + population.dead)).collect();
+    found.queues = populations.into_iter().collect();
     let rules = catalog.rules().by_name().iter();
     found.targets = rules
         .filter_map(|(name, rule)| match (name, &**rule) {

@@ -144,8 +144,9 @@ fn add_up(found: &mut Examination, mut parts: Vec<Member>) {
         found
             .segments
             .extend(segments.map(|segment| SegmentFile { file: name(&segment.file), ..segment.clone() }));
-        for (queue, tasks) in &part.queues {
-            *found.queues.entry(queue.clone()).or_default() += tasks;
+        for (queue, more) in &part.queues {
+            let sum = found.queues.entry(queue.clone()).or_default();
+            (sum.live, sum.dead) = (sum.live + more.live, sum.dead + more.dead);
         }
         found.targets.extend(part.targets.iter().map(|(queue, of)| (queue.clone(), of.clone())));
         found.needed.extend(part.needed.iter().map(|part| Needed { file: name(&part.file), ..part.clone() }));

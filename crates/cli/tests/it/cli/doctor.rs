@@ -36,7 +36,8 @@ fn a_directory_in_order_is_told_to_people_and_to_programs() {
     shop(&data);
     let seen = run(&["doctor", text(&data), "--deep", "-o", "table"]);
     assert_eq!((seen.code, seen.err.as_str()), (0, ""), "{}", seen.out);
-    for part in ["in order", "real clock", "2 live, 1 ended", "QUEUE", "close", "LOG FILE", "shard-0000/log-"]
+    for part in
+        ["in order", "real clock", "2 live, 0 dead, 1 ended", "QUEUE", "close", "LOG FILE", "shard-0000/log-"]
     {
         assert!(seen.out.contains(part), "{part} is not in {}", seen.out);
     }
@@ -49,6 +50,40 @@ fn a_directory_in_order_is_told_to_people_and_to_programs() {
     );
     assert_eq!(line["queues"][0]["queue"], "close");
     assert_eq!(line["problems"], serde_json::json!([]));
+}
+
+#[test]
+fn dead_tasks_are_counted_apart_from_live_ones() {
+    if is_left_out("`doctor` examines a directory") {
+        return;
+    }
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let data = place.path().join("data");
+    let server = Server::start(&["--data", text(&data), "--listen", "127.0.0.1:0"]);
+    let at = |words: &[&str]| {
+        let ran = run(&[words, &["--server", &server.url]].concat());
+        assert_eq!(ran.code, 0, "{words:?}: {}", ran.err);
+        ran.out
+    };
+    for (queue, key) in [("close", "dies"), ("mail", "dies")] {
+        at(&["put", queue, key, "--max-attempts", "1"]);
+        let leased: serde_json::Value =
+            serde_json::from_str(&at(&["lease", queue, "-o", "json"])).expect("one task");
+        at(&["nack", queue, leased["token"].as_str().expect("a token")]);
+    }
+    at(&["put", "close", "lives", "--in", "30m"]);
+    at(&["put", "close", "ends", "--in", "30m"]);
+    at(&["cancel", "close", "ends"]);
+    assert!(server.stop(Signal::TERM).success());
+    let seen = run(&["doctor", text(&data), "-o", "table"]);
+    assert!(seen.out.contains("1 live, 2 dead, 1 ended remembered"), "{}", seen.out);
+    let rows: Vec<Vec<&str>> = seen.out.lines().map(|line| line.split_whitespace().collect()).collect();
+    for row in [["QUEUE", "LIVE", "DEAD"], ["close", "1", "1"], ["mail", "0", "1"]] {
+        assert!(rows.contains(&row.to_vec()), "{row:?} is not in {}", seen.out);
+    }
+    let line: serde_json::Value = serde_json::from_str(&run(&["doctor", text(&data)]).out).expect("JSON");
+    assert_eq!((&line["tasks"], &line["dead"], &line["ended"]), (&json!(1), &json!(2), &json!(1)));
+    assert_eq!(line["queues"][1], json!({"queue": "mail", "tasks": 0, "dead": 1}));
 }
 
 #[test]

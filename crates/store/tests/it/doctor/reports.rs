@@ -14,8 +14,10 @@ fn a_directory_in_order_is_told_as_it_opens() {
     assert!(found.is_in_order(), "{:#?}", found.problems);
     assert_eq!((found.format, found.clock), (Some(6), Some(ClockMode::Real)));
     let mut store = patient::open(image.clone()).expect("it opens");
-    assert_eq!(found.tasks, Some(store.len() as u64));
-    assert_eq!(found.queues.values().sum::<u64>(), store.len() as u64);
+    let all = found.tasks.zip(found.dead).map(|(live, dead)| live + dead);
+    assert_eq!(all, Some(store.len() as u64));
+    assert_eq!(found.tasks, Some(found.queues.values().map(|of| of.live).sum()));
+    assert_eq!(found.dead, Some(found.queues.values().map(|of| of.dead).sum()));
     assert_eq!(found.ended, Some(store.ended().count() as u64));
     assert_eq!(found.last_written, Some(store.last_wall()));
     let report = store.recovery_report();
