@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use tickwheel_api::{LIST_LIMIT_MAX, ListQuery, TaskBody, TaskFilter};
+use tickwheel_api::{LIST_LIMIT_MAX, ListQuery, QueueCounts, TaskBody, TaskFilter};
 use tickwheel_client::blocking::Client;
 
 use crate::filter::Filter;
@@ -30,7 +30,7 @@ pub(crate) struct Ls {
     queue: Option<String>,
     #[command(flatten)]
     filter: Filter,
-    /// The largest number of tasks to list for each queue
+    /// The largest number of tasks to list, of all queues together
     #[arg(long, value_name = "N", default_value = "100", value_parser = values::limit)]
     limit: usize,
     /// List all tasks, without a limit
@@ -50,14 +50,22 @@ impl Ls {
     pub(crate) fn run(self) -> Result<ExitCode> {
         let client = self.remote.client()?;
         let filter = self.filter.wanted();
-        let limit = if self.all { usize::MAX } else { self.limit };
+        let mut left = if self.all { usize::MAX } else { self.limit };
         let queues = match &self.queue {
             Some(queue) => vec![queue.clone()],
-            None => client.queues()?.into_iter().map(|queue| queue.queue).collect(),
+            None => client.queues()?.into_iter().filter(has_tasks).map(|queue| queue.queue).collect(),
         };
-        let (mut tasks, mut is_empty) = (Vec::new(), true);
+        let (mut tasks, mut is_empty, mut more) = (Vec::new(), true, None);
         for queue in queues {
-            let mut listing = Listing::new(&client, queue, filter.clone(), limit);
+            if left == 0 {
+                // The limit is reached. A look at the other queues tells whether they have any task for the list.
+                if Listing::new(&client, queue, filter.clone(), 1).has_any()? {
+                    more = Some("there are more tasks; --limit N shows N, --all shows all".to_owned());
+                    break;
+                }
+                continue;
+            }
+            let mut listing = Listing::new(&client, queue, filter.clone(), left);
             while let Some(page) = listing.next_page()? {
                 is_empty &= page.is_empty();
                 if self.format.is_json() {
@@ -67,8 +75,10 @@ impl Ls {
                     tasks.extend(page);
                 }
             }
-            if let Some(more) = listing.more() {
-                say(&more);
+            left = listing.left;
+            more = listing.more();
+            if more.is_some() {
+                break;
             }
         }
         if let Some(queue) = self.queue.as_deref().filter(|_| is_empty) {
@@ -81,8 +91,16 @@ impl Ls {
                 self.format.print(tasks)?;
             }
         }
+        if let Some(more) = more {
+            say(&more);
+        }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// Whether the queue has a task. Lists also name queues that have settings only, or were emptied within the last hour.
+fn has_tasks(counts: &QueueCounts) -> bool {
+    counts.scheduled + counts.ready + counts.leased + counts.dead > 0
 }
 
 /// The tasks of one queue, page by page.
@@ -117,6 +135,16 @@ impl<'a> Listing<'a> {
     /// A line for the reader of a list that goes on beyond the limit.
     pub(super) fn more(&self) -> Option<String> {
         self.has_more.then(|| format!("{} has more tasks; --limit N shows N, --all shows all", self.queue))
+    }
+
+    /// Whether the list has a task.
+    fn has_any(&mut self) -> Result<bool> {
+        while let Some(page) = self.next_page()? {
+            if !page.is_empty() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The next page; it may be empty. `None`: the list ended, or the limit is reached.

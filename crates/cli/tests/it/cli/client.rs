@@ -141,6 +141,25 @@ fn lists_page_and_say_when_there_is_more() {
     assert_eq!(world.run(&["ls", "q", "--limit", "1200"]).lines().len(), 1_200);
     assert_eq!(world.run(&["ls", "--all"]).lines().len(), 2_501, "every queue");
     assert_eq!(world.run(&["ls", "q", "--state", "ready"]).lines().len(), 0);
+    // Without a queue, one limit is for all queues together, and one line at the end says that there are more.
+    for (words, keys, more) in [
+        (&["ls", "--limit", "1200"][..], 1_200, true),
+        (&["ls", "--limit", "1"], 1, true),
+        (&["ls", "--limit", "2500"], 2_500, true),
+        (&["ls", "--limit", "2501"], 2_501, false),
+        (&["ls", "--limit", "1", "--state", "scheduled"], 1, true),
+        (&["ls", "--limit", "1", "--state", "ready"], 1, false),
+    ] {
+        for format in ["json", "table"] {
+            // The queue `other` comes first, and has one task.
+            let ran = world.run(&[words, &["-o", format]].concat());
+            let rows = ran.lines().len() - usize::from(format == "table");
+            let told = ran.err.trim_end();
+            let expected = if more { "--limit N shows N, --all shows all" } else { "" };
+            assert_eq!((rows, told.lines().count()), (keys, usize::from(more)), "{words:?} {format}: {told}");
+            assert!(told.ends_with(expected), "{words:?}: {told}");
+        }
+    }
     let queues = world.run(&["queues", "-o", "table"]);
     assert_eq!(queues.lines().len(), 3, "a header and two queues: {}", queues.out);
 }
