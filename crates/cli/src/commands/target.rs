@@ -281,7 +281,8 @@ impl Row for Shown {
     fn json(&self) -> Vec<u8> {
         let mut view = serde_json::to_value(&self.view).expect("an answer is plain JSON");
         if let (Value::Object(members), Some(secret)) = (&mut view, &self.new_secret) {
-            members.insert("new_secret".to_owned(), json!(secret));
+            // The member has the name that it has in the answer to a rotation.
+            members.insert("secret".to_owned(), json!(secret));
         }
         serde_json::to_vec(&view).expect("plain JSON")
     }

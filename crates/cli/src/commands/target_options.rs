@@ -37,7 +37,7 @@ struct OneByOne {
     /// Sign with this secret of the server's configuration; with several, the first is the current one
     #[arg(long, value_name = "NAME", help_heading = WEBHOOK)]
     sign_with: Vec<String>,
-    /// Make a new secret, sign with it alone, and print it once; `target rotate` keeps the old one for a while
+    /// Make a new secret, sign with it alone, and print it once, in JSON as `secret`; `target rotate` keeps the old one for a while
     #[arg(long, conflicts_with = "sign_with", help_heading = WEBHOOK)]
     new_secret: bool,
     /// Send `authorization: Bearer` with this secret of the server's configuration
@@ -144,7 +144,8 @@ impl Members {
                 let (text, place) = text_of(&name)?;
                 let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&text);
                 // Most mistakes need no call.
-                TargetBody::parse(text).map_err(|error| anyhow!("{place}: {error}; {}", hints::in_commands(&error.hint)))
+                TargetBody::parse(text)
+                    .map_err(|error| anyhow!("{place}: {error}; {}", hints::in_commands(&error.hint)))
             }
             None => {
                 let kind = self.one_by_one.kind()?;

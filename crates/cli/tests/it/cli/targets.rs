@@ -201,7 +201,7 @@ fn a_new_secret_is_sent_and_printed_once() {
     let (url, requests) = scripted(201, &view());
     let words = ["target", "set", "orders", "--url", "https://a.example", "--new-secret", "--server", &url];
     let line = run(&[&words[..], &["-o", "json"]].concat());
-    let secret = member(line.lines()[0], "new_secret").to_owned();
+    let secret = member(line.lines()[0], "secret").to_owned();
     assert!(line.err.contains("not shown again") && !line.err.contains(&secret), "{}", line.err);
     assert_eq!(requests.recv().expect("a call").json()["signing"], json!([{ "secret": secret }]));
     let table = run(&[&words[..], &["-o", "table"]].concat());
@@ -423,7 +423,7 @@ fn a_new_secret_signs_and_the_old_one_goes_on_for_a_while() {
     let shop = Shop::new(&["--secret-key-file", file.to_str().expect("UTF-8")]);
     let set = shop.run(&["target", "set", "orders", "--url", &shop.url(), "--new-secret"]);
     assert_eq!(set.code, 0, "{}", set.err);
-    let first = member(&set.out, "new_secret");
+    let first = member(&set.out, "secret");
     let signatures = || {
         assert_eq!(shop.run(&["target", "test", "orders"]).code, 0);
         let head = shop.received().head;
