@@ -223,8 +223,8 @@ impl<S: QueueStore> Driver<S> {
         }
     }
 
-    /// Abandons the calls that have waited long for a store that makes no progress. A caller whose reply channel is dropped learns that the
-    /// outcome of its call is unknown. A call that waits for tasks without end goes on waiting.
+    /// Abandons the calls that have waited long for a store that makes no progress. Their callers learn that the outcome is unknown, and for
+    /// which cause. A call that waits for tasks without end goes on waiting.
     fn look_after_calls(&mut self) {
         let Some(now) = self.patience.now() else { return };
         self.patience.look(&self.shard, now);
@@ -237,8 +237,22 @@ impl<S: QueueStore> Driver<S> {
             };
             from.is_some_and(|from| now.saturating_duration_since(from) >= limit)
         };
-        let over = self.replies.extract_if(.., |_, waiting| is_over(waiting));
-        self.abandoned.extend(over.map(|(call, _)| call));
+        let over: Vec<_> = self.replies.extract_if(.., |_, waiting| is_over(waiting)).collect();
+        if over.is_empty() {
+            return;
+        }
+        let waited = limit.as_secs();
+        let why: Arc<str> =
+            format!("the store did not confirm the call within {waited} s{}", self.cause()).into();
+        for (call, Waiting { reply, .. }) in over {
+            reply.send(Delivered::unknown(Arc::clone(&why), self.back.clone()));
+            self.abandoned.insert(call);
+        }
+    }
+
+    /// Returns for what the shard waits, in brackets behind a space; empty: nothing is known to be in the way.
+    fn cause(&self) -> String {
+        self.shard.waits_for().map_or_else(String::new, |why| format!(" ({why})"))
     }
 
     /// Gives a stop up if the store does not get on: another owner may take the shard, and no answer can leave.
@@ -288,9 +302,16 @@ impl<S: QueueStore> Driver<S> {
         }
     }
 
-    /// Forgets all calls under way. A caller whose reply channel is dropped learns that the outcome of its call is unknown.
+    /// Forgets all calls under way. Their callers learn that the outcome is unknown, and for which cause.
     fn forget_calls(&mut self) {
-        self.replies.clear();
+        let what = match self.is_stopping() {
+            true => "the queue ended before it answered the call",
+            false => "this process lost the shard of the queue before it answered the call",
+        };
+        let why: Arc<str> = format!("{what}{}", self.cause()).into();
+        for (_, Waiting { reply, .. }) in core::mem::take(&mut self.replies) {
+            reply.send(Delivered::unknown(Arc::clone(&why), self.back.clone()));
+        }
         self.abandoned.clear();
         self.waits.clear();
         self.inbox.forget();
@@ -379,8 +400,7 @@ impl<S: QueueStore> Driver<S> {
     /// Returns a text about the commit under way, if it is too late for a call.
     fn late(&self, changes: bool, now: Instant) -> Option<String> {
         let waited = self.patience.late(changes, now)?.as_secs();
-        let why = self.shard.waits_for().map_or_else(String::new, |why| format!(" ({why})"));
-        Some(format!("the store has not confirmed a commit for {waited} s{why}"))
+        Some(format!("the store has not confirmed a commit for {waited} s{}", self.cause()))
     }
 
     fn refuse(&self, command: &Command, reply: Reply<Delivered>, why: Unavailable) {

@@ -79,7 +79,7 @@ impl InboxCalls {
         let store = shard.store_mut();
         match TakeRow::open(answer) {
             Some(Ok(())) => store.row_ended(row, RowEnd::Taken),
-            Some(Err(TakeRowError::Refused(why))) => self.refuse(store, row, why.to_string()),
+            Some(Err(why @ TakeRowError::Refused(_))) => self.refuse(store, row, why.to_string()),
             Some(Err(TakeRowError::Unavailable(_))) => store.row_ended(row, RowEnd::Later),
             None => unreachable!("an answer has the kind of its call"),
         }

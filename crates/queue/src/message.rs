@@ -1,6 +1,7 @@
 //! [`Message`]: what other threads send to a shard, through its [`Mailbox`]; and [`Delivered`]: an answer whose tasks go back if no caller
 //! takes it.
 
+use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
@@ -80,25 +81,32 @@ impl Mailbox {
 /// Otherwise a caller that has gone would keep the tasks until their leases end.
 #[derive(Debug)]
 pub(crate) struct Delivered {
-    answer: Option<Answer>,
+    /// The answer, or why the outcome of the call is unknown. `None` once it was taken.
+    outcome: Option<Result<Answer, Arc<str>>>,
     back: Mailbox,
 }
 
 impl Delivered {
     pub(crate) fn new(answer: Answer, back: Mailbox) -> Self {
-        Self { answer: Some(answer), back }
+        Self { outcome: Some(Ok(answer)), back }
     }
 
-    pub(crate) fn take(mut self) -> Answer {
-        self.answer.take().expect("an answer is taken once")
+    /// Makes the end of a call whose outcome is unknown.
+    pub(crate) fn unknown(why: Arc<str>, back: Mailbox) -> Self {
+        Self { outcome: Some(Err(why)), back }
+    }
+
+    /// Returns the answer, or why the outcome of the call is unknown.
+    pub(crate) fn take(mut self) -> Result<Answer, Arc<str>> {
+        self.outcome.take().expect("an answer is taken once")
     }
 }
 
 impl Drop for Delivered {
     fn drop(&mut self) {
-        let tokens: Vec<Token> = match &self.answer {
-            Some(Answer::Lease(Ok(leased))) => leased.iter().map(|leased| leased.token).collect(),
-            Some(Answer::ById(Ok(Acted::Leased(leased)))) => vec![leased.token],
+        let tokens: Vec<Token> = match &self.outcome {
+            Some(Ok(Answer::Lease(Ok(leased)))) => leased.iter().map(|leased| leased.token).collect(),
+            Some(Ok(Answer::ById(Ok(Acted::Leased(leased))))) => vec![leased.token],
             _ => Vec::new(),
         };
         if !tokens.is_empty() {

@@ -147,14 +147,12 @@ fn opened<T, E: From<Unavailable>>(
     open: fn(Answer) -> Result<T, E>,
     answer: Option<Delivered>,
 ) -> Result<T, E> {
-    match answer {
-        Some(answer) => open(answer.take()),
-        None => Err(E::from(Unavailable::Indeterminate {
-            why:
-                "the queue ended, another process took it over, or its store did not confirm the call in time"
-                    .into(),
-        })),
-    }
+    let why = match answer.map(Delivered::take) {
+        Some(Ok(answer)) => return open(answer),
+        Some(Err(why)) => why,
+        None => "the queue ended before it answered the call".into(),
+    };
+    Err(E::from(Unavailable::Indeterminate { why }))
 }
 
 impl<T, E: From<Unavailable>> Future for Pending<T, E> {

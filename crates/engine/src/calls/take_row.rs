@@ -47,11 +47,22 @@ pub enum RowAct {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum TakeRowError {
     /// No task can be made of the row. A later call would be refused as well, or would come too late.
-    #[error(transparent)]
+    #[error("{}", refusal(.0))]
     Refused(PutError),
     /// The row can be taken later.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
+}
+
+/// Says why no task is made of a row, to a user who has SQL alone: a transaction cannot revoke a lease.
+fn refusal(error: &PutError) -> String {
+    match error {
+        PutError::Leased => {
+            "a worker has the task of this key; when the worker is done, put the row again or delete it"
+                .to_owned()
+        }
+        error => error.to_string(),
+    }
 }
 
 impl From<PutError> for TakeRowError {

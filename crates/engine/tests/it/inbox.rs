@@ -70,7 +70,10 @@ fn a_row_replaces_a_live_task_but_not_one_that_a_worker_has() {
     assert_eq!(take(&mut world, put_row(1, "a", 0)), Ok(()));
     let leased = world.lease(1, 1_000);
     assert_eq!((leased[0].id, &leased[0].body.payload[..]), (id, &b"row 1"[..]));
-    assert_eq!(take(&mut world, put_row(2, "a", 0)), Err(TakeRowError::Refused(PutError::Leased)));
+    let refused = take(&mut world, put_row(2, "a", 0)).expect_err("a worker has it");
+    assert_eq!(refused, TakeRowError::Refused(PutError::Leased));
+    let told = refused.to_string();
+    assert!(told.contains("put the row again") && !told.contains("revoke"), "SQL has no revoke: {told}");
     assert_eq!(world.taken.len(), 1, "what was refused is not taken");
     assert_eq!(take(&mut world, cancel_row(3, "a")), Ok(()), "the worker has begun");
     assert_eq!(world.taken.last(), Some(&(vec![3], vec![])));

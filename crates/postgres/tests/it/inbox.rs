@@ -206,7 +206,7 @@ fn a_row_that_cannot_be_taken_is_kept_with_its_reason_and_holds_up_no_other() {
     assert_eq!(leased.len(), 1);
     database.psql("SELECT tickwheel.put('q', 'busy', now())");
     let (_, why) = told.recv_timeout(tickwheel_testing::HANG_TIME).expect("it is told");
-    assert!(why.contains("the task is leased"), "{why}");
+    assert!(why.contains("a worker has the task of this key"), "{why}");
     until("it is counted", || queue.health().rows_refused == 4);
 }
 

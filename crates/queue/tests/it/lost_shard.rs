@@ -21,6 +21,8 @@ struct Control {
     can_stall: bool,
     /// Whether commits fail.
     fails: bool,
+    /// Why commits get no reply; `None`: they get one.
+    silent: Option<String>,
     wake: Option<Wake>,
 }
 
@@ -37,6 +39,7 @@ impl Shared {
             acquired: 0,
             can_stall: false,
             fails: false,
+            silent: None,
             wake: None,
         })))
     }
@@ -84,6 +87,9 @@ impl ShardStore for Shared {
         if control.fails && matches!(request, Request::Commit { .. }) {
             return control.replies.push((id, Reply::Failed { why: "the tables are gone".to_owned() }));
         }
+        if control.silent.is_some() && matches!(request, Request::Commit { .. }) {
+            return;
+        }
         let Control { store, replies, .. } = &mut *control;
         store.submit(id, request);
         store.poll(replies);
@@ -101,6 +107,10 @@ impl ShardStore for Shared {
 impl QueueStore for Shared {
     fn can_stall(&self) -> bool {
         self.0.lock().expect("no test panics with it").can_stall
+    }
+
+    fn waits_for(&self) -> Option<String> {
+        self.0.lock().expect("no test panics with it").silent.clone()
     }
 }
 
@@ -196,6 +206,25 @@ fn a_database_that_failed_is_tried_again_and_a_disk_is_not() {
     }
 }
 
+/// The caller of a put learns why its outcome is unknown: the store knows for what it waits.
+#[test]
+fn a_call_whose_store_is_silent_is_told_what_the_store_waits_for() {
+    let store = Shared::new();
+    store.0.lock().expect("no test panics with it").can_stall = true;
+    let queue = Queue::options().open_store(store.clone()).expect("it opens");
+    assert_eq!(put(&queue, "a"), Ok(true));
+    store.change(|control| control.silent = Some("the database does not answer".to_owned()));
+    let (tell, told) = std::sync::mpsc::channel();
+    let caller = queue.clone();
+    std::thread::spawn(move || tell.send(put(&caller, "b")));
+    let ended = told.recv_timeout(tickwheel_testing::HANG_TIME).expect("the put ends");
+    let Err(PutError::Unavailable(Unavailable::Indeterminate { why })) = ended else {
+        panic!("the put ended with {ended:?}")
+    };
+    assert_eq!(&*why, "the store did not confirm the call within 5 s (the database does not answer)");
+    queue.close();
+}
+
 #[test]
 fn a_wait_ends_when_the_shard_is_lost_and_a_close_does_not_hang() {
     let store = Shared::new();
@@ -208,7 +237,13 @@ fn a_wait_ends_when_the_shard_is_lost_and_a_close_does_not_hang() {
     let (tell, told) = std::sync::mpsc::channel();
     std::thread::spawn(move || tell.send(waiting.wait()));
     let ended = told.recv_timeout(tickwheel_testing::HANG_TIME).expect("the wait ends");
-    assert!(matches!(ended, Err(Unavailable::Indeterminate { .. } | Unavailable::Unowned)), "{ended:?}");
+    match ended {
+        Err(Unavailable::Unowned) => {}
+        Err(Unavailable::Indeterminate { why }) => {
+            assert_eq!(&*why, "this process lost the shard of the queue before it answered the call");
+        }
+        other => panic!("the wait ended with {other:?}"),
+    }
     queue.close();
 }
 
