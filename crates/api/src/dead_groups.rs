@@ -46,7 +46,7 @@ body! {
         reason: DeathReason = has(choice());
         /// How their last attempts ended. The member is missing if no attempt failed.
         how: Option<FailureKind> = may(choice());
-        /// The reason that the worker gave for the last failure, with numbers, UUIDs and quoted parts made `#`. Empty if there is none.
+        /// The reason of the last failure, with numbers, UUIDs and quoted parts made `#`, but for a status such as `http 422` and an `os error`. Empty if there is none.
         failure: String = has(text(FAILURE_BYTES_MAX, ""));
         /// Number of tasks in the group.
         count: u64 = has(count());

@@ -3,10 +3,14 @@
 /// The text with everything made `#` that differs from task to task: UUIDs, hexadecimal numbers of eight or more digits, other
 /// numbers, and quoted parts. White space becomes single spaces.
 ///
+/// Two numbers stay, because they tell causes apart: the status of an answer, behind `http` (also with a version), `status` or `status code`,
+/// and the number of an error of the operating system, behind `os error`.
+///
 /// ```
 /// use tickwheel_api::failure_shape;
 ///
 /// assert_eq!(failure_shape("user 4711: can't open \"a b\" after 1.5 s"), "user #: can't open # after # s");
+/// assert_eq!(failure_shape("http 422: order 4711 is unknown"), "http 422: order # is unknown");
 /// ```
 #[must_use]
 pub fn failure_shape(text: &str) -> String {
@@ -21,6 +25,7 @@ pub fn failure_shape(text: &str) -> String {
             .or_else(|| hexadecimal(rest, before))
             .or_else(|| number(rest));
         match differing {
+            Some(length) if tells_a_cause(&shape, &rest[..length]) => shape.push_str(&rest[..length]),
             Some(_) => shape.push('#'),
             None if !first.is_whitespace() => shape.push(first),
             None if !shape.is_empty() && !shape.ends_with(' ') => shape.push(' '),
@@ -91,6 +96,19 @@ fn number(text: &str) -> Option<usize> {
     Some(end)
 }
 
+/// Whether the number behind this part of a shape says what the cause is. It is decided by the shape and not by the text, so that the shape of a
+/// shape is the shape itself.
+fn tells_a_cause(shape: &str, number: &str) -> bool {
+    let mut words = shape.rsplit([' ', ':', '=', '(']).filter(|word| !word.is_empty());
+    let (last, before) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let is = |word: &str, wanted: &[&str]| wanted.iter().any(|wanted| word.eq_ignore_ascii_case(wanted));
+    let is_status = is(last, &["http", "http/#", "status", "status_code"])
+        || is(last, &["code"]) && is(before, &["status"]);
+    let is_of_system = is(last, &["error"]) && is(before, &["os"]);
+    let number = number.parse::<u16>();
+    number.is_ok_and(|number| is_of_system || is_status && (100..600).contains(&number))
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -102,7 +120,7 @@ mod tests {
         for (text, shape) in [
             ("", ""),
             ("card refused", "card refused"),
-            ("  HTTP 503\n from\t10.0.0.1:8080 ", "HTTP # from #"),
+            ("  HTTP 503\n from\t10.0.0.1:8080 ", "HTTP 503 from #"),
             ("order 7f3c2b1a-0000-4000-8000-0123456789ab is gone", "order # is gone"),
             ("no row \"a 'b' c\" in `t`", "no row # in #"),
             ("can't open 'my file', don't retry", "can't open #, don't retry"),
@@ -113,6 +131,30 @@ mod tests {
             ("the facade deadbeef stays", "the facade deadbeef stays"),
             ("at 12:30:05,5 in utf8", "at # in utf#"),
             ("Ü 5€ “7”", "Ü #€ “#”"),
+        ] {
+            assert_eq!(failure_shape(text), shape, "{text:?}");
+        }
+    }
+
+    /// A bug that was found: an order that the receiver will never take (422) and one that it may take tomorrow (500) were one group.
+    #[test]
+    fn the_status_of_an_answer_and_the_error_of_the_system_stay() {
+        for (text, shape) in [
+            ("http 422: {\"error\": \"no such order: 4711\"}", "http 422: {#: #}"),
+            ("http 500: {\"error\": \"deadlock 4711\"}", "http 500: {#: #}"),
+            ("http 503, retry after 5s", "http 503, retry after #s"),
+            ("HTTP/1.1 404 Not Found", "HTTP/# 404 Not Found"),
+            ("Request failed with status code 429", "Request failed with status code 429"),
+            ("Status: 400, order 400", "Status: 400, order #"),
+            ("status_code=502", "status_code=502"),
+            ("a:8080: Connection refused (os error 111)", "a:#: Connection refused (os error 111)"),
+            (
+                "a:443: Connection reset by peer (os error 104)",
+                "a:#: Connection reset by peer (os error 104)",
+            ),
+            ("http 1234 and http 99, code 500", "http # and http #, code #"),
+            ("error 111 of http 10.0.0.1:500", "error # of http #"),
+            ("'http' 500", "# #"),
         ] {
             assert_eq!(failure_shape(text), shape, "{text:?}");
         }
@@ -132,6 +174,16 @@ mod tests {
         fn a_shape_has_no_digits_and_is_its_own_shape(text in prop_oneof![odd(), any::<String>()]) {
             let shape = failure_shape(&text);
             prop_assert!(!shape.bytes().any(|byte| byte.is_ascii_digit()), "{:?}", shape);
+            prop_assert!(shape.len() <= text.len(), "{:?} is longer than {:?}", shape, text);
+            prop_assert_eq!(failure_shape(&shape), shape);
+        }
+
+        #[test]
+        fn a_shape_that_keeps_numbers_is_its_own_shape(
+            texts in proptest::collection::vec(("(http|HTTP/1.1|status|code|os|error|[(:= \"'])? ?(503|5)?", odd()), 0..6)
+        ) {
+            let text: String = texts.iter().flat_map(|(cause, text)| [cause.as_str(), text]).collect();
+            let shape = failure_shape(&text);
             prop_assert!(shape.len() <= text.len(), "{:?} is longer than {:?}", shape, text);
             prop_assert_eq!(failure_shape(&shape), shape);
         }

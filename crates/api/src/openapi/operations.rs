@@ -181,7 +181,7 @@ operations! {
         200 Json("TasksPage"), "The page.";
     }
 
-    /// Groups dead tasks by the reason for which they were given up and by the text of their last failure. In the texts, numbers, UUIDs and quoted parts are made `#`, so that one cause is one group.
+    /// Groups dead tasks by the reason for which they were given up and by the text of their last failure. In the texts, numbers, UUIDs and quoted parts are made `#`, so that one cause is one group; the status of an answer, as in `http 422`, and the number of an `os error` stay.
     DeadGroups: GET "/v1/queues/{q}/dead/groups", In(Read) {
         200 Json("DeadGroups"), "The groups of the newest 10,000 dead tasks, the largest group first.";
     }

@@ -17,8 +17,8 @@ use crate::values;
 /// List the dead tasks of a queue, or group them by their causes of death
 ///
 /// With --groups, the newest 10,000 dead tasks are grouped by the reason for which they were given up and by the text of their last failure.
-/// In the texts, numbers, UUIDs and quoted parts are made `#`, so that one cause is one group. `tickwheel redrive QUEUE --group-id ID`
-/// makes the tasks of a group ready again, and `tickwheel cancel QUEUE --state dead --group-id ID` removes them.
+/// In the texts, numbers, UUIDs and quoted parts are made `#`, so that one cause is one group; the status of an answer, as in `http 422`,
+/// and the number of an `os error` stay. `tickwheel redrive QUEUE --group-id ID` makes the tasks of a group ready again, and `tickwheel cancel QUEUE --state dead --group-id ID` removes them.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

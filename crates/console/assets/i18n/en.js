@@ -194,7 +194,7 @@ export const en = {
     'horizon.zoom_to': 'Look closer at {range}',
     'how.buried': 'buried by the worker',
     'how.lease_ended': 'the lease ended without an ack',
-    'how.nacked': 'the worker reported a failure',
+    'how.nacked': 'the worker or the target failed',
     'how.revoked': 'revoked by its owner',
     'how.undeliverable': 'the target will never take it',
     'how.worker_gone': 'the worker was gone',

@@ -191,7 +191,7 @@ export const zh = {
     'horizon.zoom_to': '放大 {range}',
     'how.buried': 'worker 执行了 bury',
     'how.lease_ended': '租约结束，没有确认',
-    'how.nacked': 'worker 退回（nack）',
+    'how.nacked': 'worker 退回（nack），或推送目标失败',
     'how.revoked': '租约被提交方撤销',
     'how.undeliverable': '推送目标不会接收',
     'how.worker_gone': 'worker 断开了',

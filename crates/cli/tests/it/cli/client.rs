@@ -278,27 +278,27 @@ fn a_dead_task_is_listed_and_redriven() {
 #[test]
 fn dead_tasks_are_grouped_and_redriven_by_their_cause() {
     let world = World::new();
-    for (key, reason) in [("a", "HTTP 503 of 10.0.0.1"), ("b", "HTTP 500 of 10.0.0.2"), ("c", "no money")] {
+    for (key, reason) in [("a", "order 503 of 10.0.0.1"), ("b", "order 500 of 10.0.0.2"), ("c", "no money")] {
         assert_eq!(world.run(&["put", "close", key, "--max-attempts", "1", "--group", "g"]).code, 0);
         let leased = world.run(&["lease", "close", "-o", "json"]);
         let token = member(&leased.out, "token").to_owned();
         assert_eq!(world.run(&["nack", "close", &token, "--reason", reason]).code, 0);
     }
     let groups = world.run(&["dead", "close", "--groups", "-o", "json"]);
-    let group = groups.out.lines().find(|line| line.contains("HTTP # of #")).expect("a group");
+    let group = groups.out.lines().find(|line| line.contains("order # of #")).expect("a group");
     let id = member(group, "id");
     assert!(group.contains(r#""count":2"#) && groups.err.is_empty(), "{group} {}", groups.err);
     let table = world.run(&["dead", "close", "--groups", "-o", "table"]);
     assert!(table.out.starts_with("GROUP") && table.out.contains(id), "{}", table.out);
     let listed = world.run(&["dead", "close", "--group-id", id, "-o", "table"]);
-    assert!(listed.out.contains("HTTP 503") && !listed.out.contains("no money"), "{}", listed.out);
+    assert!(listed.out.contains("order 503") && !listed.out.contains("no money"), "{}", listed.out);
     let by_text = world.run(&["dead", "close", "--failure", "money", "-o", "json"]);
     assert_eq!((by_text.out.lines().count(), member(&by_text.out, "key")), (1, "c"));
     for (words, matched, done) in [
         (&["redrive", "close", "--group-id", id, "--dry-run"][..], 2, 0),
         (&["redrive", "close", "--group-id", id, "--key-contains", "a"], 1, 1),
-        (&["redrive", "close", "--failure", "HTTP", "--reason", "max_attempts", "--group", "g"], 1, 1),
-        (&["redrive", "close", "--failure", "HTTP"], 0, 0),
+        (&["redrive", "close", "--failure", "order", "--reason", "max_attempts", "--group", "g"], 1, 1),
+        (&["redrive", "close", "--failure", "order"], 0, 0),
     ] {
         let ran = world.run(&[words, &["-o", "json"]].concat());
         let expected = format!(r#"{{"queue":"close","matched":{matched},"redriven":{done}}}"#);

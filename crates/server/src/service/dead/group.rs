@@ -104,24 +104,28 @@ mod tests {
     fn one_cause_is_one_group_with_the_newest_examples() {
         let nacked = Some(Failed::Nacked);
         let corpses = vec![
-            corpse(1, 10, Death::MaxAttempts, nacked, "HTTP 503 of 10.0.0.1"),
-            corpse(2, 40, Death::MaxAttempts, nacked, "HTTP 502 of 10.0.0.2"),
+            corpse(1, 10, Death::MaxAttempts, nacked, "HTTP 500 of 10.0.0.1"),
+            corpse(2, 40, Death::MaxAttempts, nacked, "HTTP 500 of 10.0.0.2"),
             corpse(3, 20, Death::Expired, None, ""),
             corpse(4, 30, Death::MaxAttempts, nacked, "HTTP 500 of 10.0.0.1"),
             corpse(5, 50, Death::MaxAttempts, Some(Failed::LeaseEnded), ""),
             corpse(6, 20, Death::MaxAttempts, nacked, "HTTP 500 of 10.0.0.9"),
+            corpse(7, 60, Death::MaxAttempts, nacked, "HTTP 422 of 10.0.0.9"),
         ];
         let groups = groups(corpses);
         let seen: Vec<_> = groups
             .iter()
             .map(|group| (group.failure.as_str(), group.count, group.first_ms, group.last_ms))
             .collect();
-        assert_eq!(seen, [("HTTP # of #", 4, 10, 40), ("", 1, 50, 50), ("", 1, 20, 20)]);
+        assert_eq!(
+            seen,
+            [("HTTP 500 of #", 4, 10, 40), ("HTTP 422 of #", 1, 60, 60), ("", 1, 50, 50), ("", 1, 20, 20)]
+        );
         let examples: Vec<u64> = groups[0].examples.iter().map(|example| example.id).collect();
         assert_eq!(examples, [2, 4, 6]);
-        assert_eq!(groups[0].examples[0].text, "HTTP 502 of 10.0.0.2");
-        assert_eq!(groups[0].id, group_id(Death::MaxAttempts, nacked, "HTTP # of #"));
-        assert_ne!(groups[1].id, groups[2].id);
+        assert_eq!(groups[0].examples[0].text, "HTTP 500 of 10.0.0.2");
+        assert_eq!(groups[0].id, group_id(Death::MaxAttempts, nacked, "HTTP 500 of #"));
+        assert_ne!(groups[2].id, groups[3].id);
     }
 
     /// People write ids in scripts, and another release must find the same tasks by them.
