@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { FIELDS, allows, check, difference, patchOf, settingsOf, shownMember, valuesOf } from '../assets/logic/settings.js';
 
@@ -52,7 +53,7 @@ test('the settings of a target are told from its state, and its secrets are not 
         auth: { basic: { user: 'u', password: { set: true } } },
         enabled: false,
     };
-    const state = { queue: 'a', version: 7, state: 'open', since: '2026-01-01T00:00:00.000Z', reason: 'http 503', in_flight: 0, attempts: { acked: 1 } };
+    const state = { queue: 'a', version: 7, state: 'open', since: '2026-01-01T00:00:00.000Z', next_try: '2026-01-01T00:00:01.000Z', reason: 'http 503', in_flight: 0, attempts: { acked: 1 } };
     assert.deepEqual(settingsOf({ ...state, ...settings }), settings);
     assert.deepEqual(Object.values(settings).map(shownMember), [
         'webhook',
@@ -63,4 +64,16 @@ test('the settings of a target are told from its state, and its secrets are not 
         'basic: user: u, password: •••',
         'false',
     ]);
+});
+
+// A target that failed could not be edited: the form sent `next_try`, which the server shows only then.
+test('the form of a target has the members that a PUT takes, and no other one that the server shows', () => {
+    const page = readFileSync(new URL('../../../docs/reference/http.md', import.meta.url), 'utf8');
+    const members = (/** @type {string} */ object) => {
+        const part = page.split(`\n### ${object}\n`)[1].split('\n### ')[0];
+        return [...part.matchAll(/^\| `([^`]+)` \|/gm)].map((found) => found[1]);
+    };
+    const shown = Object.fromEntries(members('TargetState').map((name) => [name, 1]));
+    assert.ok('next_try' in shown && 'url' in shown);
+    assert.deepEqual(Object.keys(settingsOf(shown)), members('Target').filter((name) => name in shown));
 });

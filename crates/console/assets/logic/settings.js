@@ -104,8 +104,8 @@ export function patchOf(changes) {
     return body;
 }
 
-/** The members of a target that are no settings. */
-const STATE = ['queue', 'version', 'state', 'since', 'reason', 'in_flight', 'attempts'];
+/** The members of a target that are no settings. The server refuses them in a `PUT`. */
+const STATE = ['queue', 'version', 'state', 'since', 'next_try', 'reason', 'in_flight', 'attempts'];
 
 /** The settings of a target, as a `PUT` takes them. @param {Record<string, any>} view */
 export const settingsOf = (view) => Object.fromEntries(Object.entries(view).filter(([name]) => !STATE.includes(name)));
