@@ -20,8 +20,6 @@ pub enum Outcome {
         reason: Arc<str>,
         /// The time for which the other side wants no repetition (ms). The wait by the policy applies if it is longer.
         retry_after_ms: Option<u64>,
-        /// Whether the failure is that the address of the target may not be called. The metrics count such failures apart.
-        blocked: bool,
     },
     /// The target failed: it could not be reached, or said that it takes nothing now.
     TargetFailed {
@@ -32,6 +30,12 @@ pub enum Outcome {
         open_ms: Option<u64>,
         /// Whether the target itself asked for this time, so that people are told that.
         asked: bool,
+    },
+    /// The settings of the operator block the address of the target, so nothing was sent. The breaker opens at once, and the task is given
+    /// back: no number of such tries uses up an attempt.
+    Blocked {
+        /// The reason, for operators.
+        reason: Arc<str>,
     },
     /// The target will never take this task. The task is dead at once.
     Undeliverable {
@@ -53,7 +57,7 @@ impl Outcome {
 
     /// Returns a failure of the task with this reason.
     pub fn task_failed(reason: impl Into<Arc<str>>) -> Self {
-        Self::TaskFailed { reason: reason.into(), retry_after_ms: None, blocked: false }
+        Self::TaskFailed { reason: reason.into(), retry_after_ms: None }
     }
 
     /// Returns a failure of the target with this reason.
@@ -78,6 +82,7 @@ impl Outcome {
             Self::Delivered => None,
             Self::TaskFailed { reason, .. }
             | Self::TargetFailed { reason, .. }
+            | Self::Blocked { reason }
             | Self::Undeliverable { reason, .. }
             | Self::Disabled { reason } => Some(reason),
         }
@@ -88,7 +93,7 @@ impl Outcome {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Delivered => "acked",
-            Self::TaskFailed { blocked: true, .. } => "blocked",
+            Self::Blocked { .. } => "blocked",
             Self::TaskFailed { .. } => "failed",
             Self::TargetFailed { .. } | Self::Disabled { .. } => "given_back",
             Self::Undeliverable { .. } => "dead",

@@ -50,7 +50,7 @@ choice! {
         Dead = "dead",
         /// The target failed: the task is given back, and the attempt does not count.
         GivenBack = "given_back",
-        /// The address may not be called. The attempt counts.
+        /// The settings of the operator block the address. The task is given back, and the attempt does not count.
         Blocked = "blocked",
     }
 }

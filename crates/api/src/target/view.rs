@@ -46,7 +46,7 @@ body! {
         dead: u64 = has(count());
         /// The target failed, and the attempt did not count.
         given_back: u64 = has(count());
-        /// The address may not be called.
+        /// The settings of the operator block the address, and the attempt did not count.
         blocked: u64 = has(count());
     }
 }

@@ -377,7 +377,7 @@ impl Dispatcher {
                 self.end(no, token);
                 effects.push(nack(token, NackHow::Undeliverable(*why), None, reason));
             }
-            Outcome::TaskFailed { reason, retry_after_ms, .. } => {
+            Outcome::TaskFailed { reason, retry_after_ms } => {
                 self.failed(now_ms, None, reason);
                 self.given_back.forget(id);
                 self.attempt_failed(now_ms, no, *retry_after_ms, reason, &mut effects);
@@ -387,6 +387,12 @@ impl Dispatcher {
                 self.asked_until_ms = self.asked_until_ms.max(asked_ms);
                 self.failed(now_ms, *open_ms, reason);
                 self.back(now_ms, no, reason, &mut effects);
+            }
+            Outcome::Blocked { reason } => {
+                self.failed(now_ms, Some(0), reason);
+                // Not counted by `given_back`: it is never the fault of the task.
+                self.drop_from_hand(no);
+                effects.push(Effect::GiveBack(vec![token]));
             }
             Outcome::Disabled { reason } => {
                 self.last_failure = Some(Arc::clone(reason));

@@ -82,31 +82,35 @@ pub enum PlaceError {
 impl Place {
     /// Whether the place opens this address and port for a host of this name.
     pub(crate) fn opens(&self, host: &Host, address: IpAddr, port: u16) -> bool {
-        if self.port.is_some_and(|open| open != port) {
+        if !self.may_open(host, port) {
             return false;
         }
         let address = range::plain(address);
-        if let What::Address(open) = &self.what {
-            return *open == address;
-        }
-        // No range and no name opens the metadata of a cloud: a name could be made to lead there.
-        if range::metadata(address).is_some() {
-            return false;
-        }
-        match (&self.what, host) {
-            (What::Any, _) => true,
-            (What::Range { net: IpAddr::V4(net), prefix }, _) => match address {
+        match &self.what {
+            What::Address(open) => *open == address,
+            // No range and no name opens the metadata of a cloud: a name could be made to lead there.
+            _ if range::metadata(address).is_some() => false,
+            What::Any | What::Name(_) | What::Below(_) => true,
+            What::Range { net: IpAddr::V4(net), prefix } => match address {
                 IpAddr::V4(address) => range::in_prefix(address.to_bits(), net.to_bits(), *prefix),
                 IpAddr::V6(_) => false,
             },
-            (What::Range { net: IpAddr::V6(net), prefix }, _) => match address {
+            What::Range { net: IpAddr::V6(net), prefix } => match address {
                 IpAddr::V6(address) => range::is_in(address, *net, *prefix),
                 IpAddr::V4(_) => false,
             },
+        }
+    }
+
+    /// Whether the place may open an address of this host, which is known after a look-up.
+    pub(crate) fn may_open(&self, host: &Host, port: u16) -> bool {
+        let is_for_host = match (&self.what, host) {
+            (What::Name(_) | What::Below(_), Host::Address(_)) => false,
             (What::Name(open), Host::Name(name)) => open == name,
             (What::Below(end), Host::Name(name)) => name.ends_with(end) && name.len() > end.len(),
-            (What::Name(_) | What::Below(_), Host::Address(_)) | (What::Address(_), _) => false,
-        }
+            (What::Any | What::Address(_) | What::Range { .. }, _) => true,
+        };
+        is_for_host && self.port.is_none_or(|open| open == port)
     }
 
     /// Whether the place is `any`.

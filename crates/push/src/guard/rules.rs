@@ -1,6 +1,6 @@
 //! [`Guard`]: decides which of the addresses of a host a webhook may be sent to.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::host::Host;
 use super::place::Place;
@@ -94,12 +94,17 @@ impl Guard {
     /// Checks what is known before a look-up, so that a target that can never work is refused at once.
     ///
     /// # Errors
-    /// [`Blocked`]: a literal address, the scheme or the port is not allowed.
+    /// [`Blocked`]: a literal address, `localhost`, the scheme or the port is not allowed.
     pub fn check_early(&self, is_https: bool, host: &Host, port: u16) -> Result<(), Blocked> {
         match host {
             Host::Address(address) => self.judge(is_https, host, port, *address),
+            // RFC 6761: this name is this machine, whatever a look-up says.
+            Host::Name(name) if name == "localhost" => {
+                let own = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
+                self.check(is_https, host, port, &own).map(drop)
+            }
             // A place may open the address that the name has later.
-            Host::Name(_) if !self.places.is_empty() => Ok(()),
+            Host::Name(_) if self.places.iter().any(|place| place.may_open(host, port)) => Ok(()),
             Host::Name(_) => judge_public(is_https, port),
         }
     }
@@ -237,11 +242,46 @@ mod tests {
             assert!(guard(&[]).check_early(true, &host(text), 443).is_err(), "{text}");
         }
         assert_eq!(
-            guard(&[]).check_early(true, &host("localhost"), 443),
+            guard(&[]).check_early(true, &host("a.example"), 443),
             Ok(()),
             "its address is judged later"
         );
         assert_eq!(guard(&[]).check_early(false, &host("a.example"), 80), Err(Blocked::Plain));
-        assert_eq!(guard(&["127.0.0.1"]).check_early(false, &host("localhost"), 80), Ok(()));
+    }
+
+    /// A bug that was found: `http://localhost:8080` was taken, and each of its tasks failed.
+    #[test]
+    fn localhost_is_this_machine_before_any_look_up() {
+        for places in [&[][..], &["10.1.0.0/16"], &["127.0.0.1:9000"], &["hooks.example"]] {
+            let blocked = guard(places).check_early(false, &host("localhost"), 8_080);
+            let said = blocked.expect_err("it is blocked").to_string();
+            assert!(said.contains("localhost is 127.0.0.1 (this machine)"), "{said}");
+            assert!(said.ends_with("--push-allow 127.0.0.1:8080"), "{said}");
+        }
+        for place in ["127.0.0.1", "127.0.0.0/8", "127.0.0.1:8080", "[::1]:8080", "localhost", "any"] {
+            assert_eq!(guard(&[place]).check_early(false, &host("LocalHost."), 8_080), Ok(()), "{place}");
+        }
+    }
+
+    #[test]
+    fn a_place_that_cannot_open_the_name_or_its_port_changes_nothing_early() {
+        let early = |place: &str, name: &str, port| guard(&[place]).check_early(false, &host(name), port);
+        for (place, name, port) in [
+            ("hooks.example", "other.example", 80),
+            ("hooks.example:8443", "hooks.example", 80),
+            ("*.corp.example", "corp.example", 80),
+            ("10.0.0.1:9000", "hooks.example", 9_001),
+        ] {
+            assert_eq!(early(place, name, port), Err(Blocked::Plain), "{place}");
+        }
+        for (place, name, port) in [
+            ("hooks.example", "hooks.example", 25),
+            ("*.corp.example:25", "a.corp.example", 25),
+            ("10.0.0.1:9000", "hooks.example", 9_000),
+            ("10.0.0.0/8", "hooks.example", 25),
+            ("any", "hooks.example", 25),
+        ] {
+            assert_eq!(early(place, name, port), Ok(()), "{place}");
+        }
     }
 }

@@ -76,7 +76,7 @@ impl AnswerRules {
                 asked: silence_ms.is_some(),
             },
             502 | 504 => Outcome::target_failed(reason),
-            _ => Outcome::TaskFailed { reason: reason.into(), retry_after_ms: silence_ms, blocked: false },
+            _ => Outcome::TaskFailed { reason: reason.into(), retry_after_ms: silence_ms },
         }
     }
 }
@@ -94,9 +94,7 @@ impl Failure {
                 "no answer within {}",
                 tickwheel_api::duration::format(after.as_millis() as u64)
             )),
-            Self::Blocked(text) => {
-                Outcome::TaskFailed { reason: text.as_str().into(), retry_after_ms: None, blocked: true }
-            }
+            Self::Blocked(text) => Outcome::Blocked { reason: text.as_str().into() },
         }
     }
 }

@@ -505,6 +505,31 @@ fn a_few_free_places_are_filled_after_a_moment() {
     assert_eq!(leases(&dispatcher.pass_time(5)), Some(1));
 }
 
+/// A bug that was found: each try of an address that the operator blocks cost the task an attempt.
+#[test]
+fn what_the_operator_blocks_costs_no_attempt_however_often_it_is_tried() {
+    let task = deliveries(1).remove(0);
+    let outcome = Outcome::Blocked { reason: "blocked address".into() };
+    for order in [Order::None, Order::Group, Order::Queue] {
+        let mut dispatcher = Dispatcher::new(Plan { order, ..Plan::default() });
+        let mut now_ms = 0;
+        // More than a day, and more often than a task is given back to a target that fails.
+        for _ in 0..2_000 {
+            dispatcher.pass_time(now_ms);
+            let effects = dispatcher.leased(now_ms, vec![task.clone()]);
+            let sending = effects.iter().find_map(|effect| match effect {
+                Effect::Send(sending) => Some(sending.no),
+                _ => None,
+            });
+            let effects = dispatcher.sent(now_ms, sending.expect("it is sent"), &outcome);
+            assert!(effects.contains(&Effect::GiveBack(vec![task.token])), "{effects:?}");
+            assert!(!effects.iter().any(|effect| matches!(effect, Effect::Nack { .. })), "{effects:?}");
+            now_ms = dispatcher.breaker().opens_until(now_ms).expect("it opens at once");
+        }
+        assert!(now_ms > 24 * 3_600_000);
+    }
+}
+
 #[test]
 fn a_silence_is_asked_for_only_if_the_target_made_the_wait() {
     let silence = |ms, asked| Outcome::TargetFailed { reason: "no".into(), open_ms: Some(ms), asked };

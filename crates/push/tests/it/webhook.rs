@@ -431,7 +431,7 @@ async fn a_name_that_changes_its_address_is_checked_at_each_connection() {
     pushed.until_acked("order:1").await;
     // The first connection is closed, so that the second one has a look-up of its own.
     pushed.put("order:2");
-    pushed.until("blocked", |pushed| pushed.count("blocked") == 3).await;
+    pushed.until("blocked", |pushed| pushed.count("blocked") >= 3).await;
     assert_eq!((receiver.requests().len(), denied.load(Ordering::SeqCst)), (1, 0));
 }
 
@@ -513,10 +513,14 @@ async fn a_name_that_leads_into_the_own_network_is_blocked_at_each_connection() 
     let url = format!("https://hooks.example:{port}/");
     let pushed = Options { places: Vec::new(), resolver, ..Options::of(url) }.start();
     pushed.put("order:1");
-    pushed.until("dead", |pushed| pushed.task("order:1").is_some_and(|task| task.extra.dead.is_some())).await;
-    assert_eq!(pushed.count("blocked"), 3);
+    // More often than the task may be tried.
+    pushed.until("blocked", |pushed| pushed.count("blocked") >= 5).await;
+    let task = pushed.task("order:1").expect("it waits");
+    assert!(task.extra.dead.is_none() && task.extra.failures.is_empty(), "{task:?}");
     assert!(receiver.requests().is_empty());
-    let reason = pushed.push.view(&pushed.name).and_then(|view| view.reason).expect("a reason");
+    let view = pushed.push.view(&pushed.name).expect("a target");
+    assert!(matches!(view.state, TargetState::Open | TargetState::HalfOpen), "{view:?}");
+    let reason = view.reason.expect("a reason");
     assert!(reason.starts_with("blocked address: hooks.example is 127.0.0.1 (this machine)"), "{reason}");
 }
 

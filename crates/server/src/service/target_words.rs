@@ -36,6 +36,7 @@ pub(super) fn uncounted(attempt: &AttemptBody, target: &TargetFacts) -> String {
     let when = time::format(ended_ms(attempt));
     let why = because(attempt.reason.as_deref(), Some(target));
     let of_target = match attempt.outcome {
+        AttemptOutcome::Blocked => " It does not count, because it is the operator who blocks the address.",
         AttemptOutcome::GivenBack => " It does not count, because it is the target that failed.",
         _ => "",
     };

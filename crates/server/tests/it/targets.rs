@@ -115,6 +115,9 @@ fn an_address_of_the_own_network_is_refused_at_once_and_so_is_a_broken_target() 
     };
     let url = |url: &str| json!({ "kind": "webhook", "url": url });
     refuse(url("http://127.0.0.1:1/"), "blocked address");
+    refuse(url("http://localhost:1/"), "localhost is 127.0.0.1 (this machine)");
+    refuse(url("https://localhost:1/"), "localhost is 127.0.0.1 (this machine)");
+    refuse(url("http://hooks.example:1/"), "http is allowed only for places that an operator opened");
     for place in ["169.254.169.254", "168.63.129.16", "[::ffff:10.0.0.1]", "2130706433", "0x7f.1"] {
         refuse(url(&format!("https://{place}/latest")), "blocked address");
     }

@@ -332,7 +332,7 @@ metrics! {
     /// Attempts to send a message to a target, by queue, kind and outcome
     ///
     /// The outcomes are `acked`; `failed`, where the attempt counted; `dead`, where the task died at once; `given_back`,
-    /// where the target failed and no attempt counted; `blocked`, where the address may not be called
+    /// where the target failed and no attempt counted; `blocked`, where the settings of the operator block the address and no attempt counted
     Counter tickwheel_push {queue, kind, outcome}:
         |figures, out| figures.targets.iter().try_for_each(|(queue, view)| {
             let mut outcomes = view.figures.outcomes();
