@@ -235,7 +235,7 @@ impl Runner {
             match effect {
                 Effect::Lease { max } => {
                     let lease = Lease::new(&self.name).max(max).lasting(Duration::from_millis(lease_ms));
-                    let lease = Lease { worker: Some(worker::own()), ..lease };
+                    let lease = Lease { worker: Some(worker::own()), for_target: true, ..lease };
                     self.lease = Some(Box::pin(leased(self.queue.lease(lease, LEASE_WAIT))));
                 }
                 Effect::DropLease => self.lease = None,

@@ -24,6 +24,8 @@ pub struct Lease {
     pub wait: bool,
     /// The name of the worker, for lists that show which worker has which task.
     pub worker: Option<Arc<str>>,
+    /// Whether a target of this process asks, and no worker. While such a call waits, [`Stats`](super::Stats) does not count it.
+    pub for_target: bool,
 }
 
 /// The length of a lease (ms) if neither the worker nor the task nor the queue's settings name one: 30 s.
@@ -40,7 +42,7 @@ impl Lease {
     /// of the lease.
     #[must_use]
     pub fn of(queues: impl Into<Arc<[QueueName]>>) -> Self {
-        Self { queues: queues.into(), max: 1, lease_ms: None, wait: false, worker: None }
+        Self { queues: queues.into(), max: 1, lease_ms: None, wait: false, worker: None, for_target: false }
     }
 
     /// Sets the largest number of tasks in the answer.

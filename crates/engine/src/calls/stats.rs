@@ -65,7 +65,7 @@ pub struct Stats {
     pub lateness_sum_ms: u64,
     /// The bytes by which tasks may still grow.
     pub room: u64,
-    /// Lease calls that wait for a ready task.
+    /// Lease calls of workers that wait for a ready task. Those of targets are left out.
     pub waiting: usize,
     /// Whether the store has failed, so that only reads are answered.
     pub read_only: bool,

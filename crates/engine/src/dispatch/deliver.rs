@@ -167,7 +167,7 @@ impl Delivery<'_> {
     /// their bodies are large, and fewer or none if the record of a task has to be fetched first. Leases none while memory does not know
     /// which tasks are due.
     fn grant(&mut self, lease: &LeaseCall) -> Vec<Leased> {
-        let LeaseCall { queues, max, lease_ms, worker, wait: _ } = lease;
+        let LeaseCall { queues, max, lease_ms, worker, wait: _, for_target: _ } = lease;
         let taking = Taking { lease_ms: *lease_ms, worker: worker.as_ref() };
         match &queues[..] {
             _ if !self.residence.knows_what_is_due(self.now) => Vec::new(),
@@ -344,8 +344,14 @@ mod tests {
         }
 
         fn lease(&mut self, ms: u64, call: u64, max: usize) {
-            let lease =
-                LeaseCall { queues: [orders()].into(), max, lease_ms: Some(1_000), wait: true, worker: None };
+            let lease = LeaseCall {
+                queues: [orders()].into(),
+                max,
+                lease_ms: Some(1_000),
+                wait: true,
+                worker: None,
+                for_target: false,
+            };
             self.at(ms).lease(CallId(call), lease);
         }
 

@@ -38,6 +38,8 @@ pub(crate) struct Queues {
     now_ms: u64,
     /// The lease calls that wait.
     waiting: BTreeMap<CallId, LeaseCall>,
+    /// The number of them that are no calls of a target.
+    waiting_workers: usize,
     /// The largest number of queues in `emptied`. When there are more, the queue that was emptied first is taken out.
     empty_max: usize,
 }
@@ -252,6 +254,7 @@ impl Queues {
                 queue.no_wait += usize::from(!waiter.wait);
             }
         }
+        self.waiting_workers += usize::from(!waiter.for_target);
         self.waiting.insert(call, waiter);
     }
 
@@ -264,6 +267,7 @@ impl Queues {
     /// Ends a wait. Returns what the call asked for; `None`: the call was not waiting.
     pub(super) fn end_wait(&mut self, call: CallId) -> Option<LeaseCall> {
         let waiter = self.waiting.remove(&call)?;
+        self.waiting_workers -= usize::from(!waiter.for_target);
         for name in waiter.queues.iter() {
             // A queue may be named twice, and may be gone after the first time.
             let Some(&no) = self.by_name.get(name) else { continue };
@@ -307,5 +311,10 @@ impl Queues {
 
     pub(crate) fn waiting(&self) -> usize {
         self.waiting.len()
+    }
+
+    /// Returns the number of waiting lease calls that are no calls of a target.
+    pub(crate) fn waiting_workers(&self) -> usize {
+        self.waiting_workers
     }
 }

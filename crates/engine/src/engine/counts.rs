@@ -67,7 +67,7 @@ impl Engine {
             forgotten: *queues.forgotten(),
             queues_appeared: queues.appeared(),
             room: self.ledger.room_left(),
-            waiting: queues.waiting(),
+            waiting: queues.waiting_workers(),
             read_only: self.ledger.has_failed(),
             schedules: self.recurrence.len(),
             instants_waiting: self.recurrence.waiting(),

@@ -191,6 +191,20 @@ fn a_queue_that_a_lease_names_twice_appears_once() {
     assert_eq!(stats(&mut world).queues_appeared, 1);
 }
 
+#[test]
+fn a_waiting_call_of_a_target_is_not_counted() {
+    let mut world = World::new();
+    let waits = |for_target| Lease { wait: true, for_target, ..Lease::of([queue("q"), queue("q")]) };
+    let of_target = world.send(Command::Lease(waits(true)));
+    assert_eq!(stats(&mut world).waiting, 0);
+    let of_worker = world.send(Command::Lease(waits(false)));
+    assert_eq!(stats(&mut world).waiting, 1);
+    world.input(Input::EndWait { call: of_target });
+    assert_eq!(stats(&mut world).waiting, 1);
+    world.input(Input::EndWait { call: of_worker });
+    assert_eq!(stats(&mut world).waiting, 0);
+}
+
 /// The story: a queue was paused over the night, with a backlog of a day. After each restart of the server all of it had fallen due once
 /// more, a day late, and the alert for late fires rang.
 #[test]

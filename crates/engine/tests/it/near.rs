@@ -118,7 +118,14 @@ fn leases_wait_for_the_records_of_the_first_in_the_order_they_asked() {
     }
     world.hold_reads = true;
     let lease = |max, wait| {
-        Command::Lease(Lease { queues: [queue("q")].into(), max, lease_ms: Some(1_000), wait, worker: None })
+        Command::Lease(Lease {
+            queues: [queue("q")].into(),
+            max,
+            lease_ms: Some(1_000),
+            wait,
+            worker: None,
+            for_target: false,
+        })
     };
     let first = world.send(lease(2, false));
     let second = world.send(lease(1, true));
@@ -156,6 +163,7 @@ fn a_lease_that_comes_late_and_stands_in_front_is_served_by_what_is_there() {
             lease_ms: Some(1_000),
             wait: false,
             worker: None,
+            for_target: false,
         })
     };
     let (first, second) = (CallId(1_000), CallId(1_001));

@@ -337,6 +337,7 @@ fn after_a_failed_commit_nothing_is_changed_and_what_was_under_way_is_unknown() 
         lease_ms: Some(10),
         wait: true,
         worker: None,
+        for_target: false,
     }));
     world.fail_commits = true;
     let failed = world.put(Put::new(&queue("q"), key("lost")));
@@ -383,7 +384,14 @@ fn a_lease_does_not_run_out_once_that_cannot_be_written_down() {
 #[test]
 fn a_waiting_lease_gets_what_becomes_ready_in_the_order_asked() {
     let mut world = World::new();
-    let wait = Lease { queues: [queue("q")].into(), max: 1, lease_ms: Some(1_000), wait: true, worker: None };
+    let wait = Lease {
+        queues: [queue("q")].into(),
+        max: 1,
+        lease_ms: Some(1_000),
+        wait: true,
+        worker: None,
+        for_target: false,
+    };
     let first = world.send(Command::Lease(wait.clone()));
     let second = world.send(Command::Lease(wait.clone()));
     let third = world.send(Command::Lease(wait));
@@ -577,6 +585,7 @@ fn a_stopping_machine_ends_the_waits_and_takes_no_more_calls() {
         lease_ms: Some(10),
         wait: true,
         worker: None,
+        for_target: false,
     }));
     world.input(Input::Stop);
     assert_eq!(world.answer(waiting), Some(Answer::Lease(Ok(vec![]))));
@@ -671,7 +680,14 @@ fn taken_numbers_that_are_far_are_stepped_around_too() {
 #[test]
 fn a_lease_of_no_task_delays_no_other_lease() {
     let mut world = World::new();
-    let none = Lease { queues: [queue("q")].into(), max: 0, lease_ms: Some(10), wait: true, worker: None };
+    let none = Lease {
+        queues: [queue("q")].into(),
+        max: 0,
+        lease_ms: Some(10),
+        wait: true,
+        worker: None,
+        for_target: false,
+    };
     assert_eq!(world.ask(Command::Lease(none)), Answer::Lease(Ok(vec![])));
     let one = world.send(Command::Lease(Lease {
         queues: [queue("q")].into(),
@@ -679,6 +695,7 @@ fn a_lease_of_no_task_delays_no_other_lease() {
         lease_ms: Some(10),
         wait: true,
         worker: None,
+        for_target: false,
     }));
     world.put_in("a", 0);
     assert!(matches!(world.answer(one), Some(Answer::Lease(Ok(leased))) if leased.len() == 1));

@@ -97,8 +97,14 @@ fn a_timeline_that_expired_in_a_workers_hands_goes_no_further() {
         world.put(Put { terms, ..plan(&[(0, "a"), (next, "b")]) }).expect("taken");
         let leased = world.lease(1, 60_000);
         world.pass_ms(150);
-        let wait =
-            Lease { queues: [queue("q")].into(), max: 1, lease_ms: Some(1_000), wait: true, worker: None };
+        let wait = Lease {
+            queues: [queue("q")].into(),
+            max: 1,
+            lease_ms: Some(1_000),
+            wait: true,
+            worker: None,
+            for_target: false,
+        };
         let waiting = world.send(Command::Lease(wait));
         assert_eq!(world.ack(leased[0].token), TokenAnswer::Acked, "what somebody has may be finished");
         assert_eq!(world.get("price:7").expect("kept for people").state, State::Dead, "next at {next}");

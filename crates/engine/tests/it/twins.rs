@@ -208,7 +208,14 @@ fn step(mut twins: Twins, draw: &mut Draw) -> Twins {
                 _ => (vec![of], max),
             };
             let lease_ms = draw.pick(&[None, Some(lease_ms)]);
-            twins.send(Command::Lease(Lease { queues: queues.into(), max, lease_ms, wait, worker: None }));
+            twins.send(Command::Lease(Lease {
+                queues: queues.into(),
+                max,
+                lease_ms,
+                wait,
+                worker: None,
+                for_target: false,
+            }));
         }
         68..82 => {
             let Some((queue, token)) = twins.token(draw) else { return twins };

@@ -336,8 +336,14 @@ impl World {
     }
 
     pub(crate) fn lease(&mut self, max: usize, lease_ms: u64) -> Vec<Leased> {
-        let lease =
-            Lease { queues: [queue("q")].into(), max, lease_ms: Some(lease_ms), wait: false, worker: None };
+        let lease = Lease {
+            queues: [queue("q")].into(),
+            max,
+            lease_ms: Some(lease_ms),
+            wait: false,
+            worker: None,
+            for_target: false,
+        };
         let Answer::Lease(result) = self.ask(Command::Lease(lease)) else { panic!("another answer") };
         result.expect("granted")
     }

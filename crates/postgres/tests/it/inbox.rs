@@ -27,7 +27,14 @@ fn open(database: &Database<'_>, shards: u32) -> Queue {
 
 fn lease(queue: &Queue, queues: &[&str], max: usize, wait: Duration) -> Vec<Leased> {
     let queues: Vec<QueueName> = queues.iter().map(|queue| name(queue)).collect();
-    let lease = Lease { queues: queues.into(), max, lease_ms: Some(60_000), wait: false, worker: None };
+    let lease = Lease {
+        queues: queues.into(),
+        max,
+        lease_ms: Some(60_000),
+        wait: false,
+        worker: None,
+        for_target: false,
+    };
     queue.lease(lease, wait).wait().unwrap_or_default()
 }
 

@@ -13,7 +13,7 @@ use tickwheel_push::webhook::{
     Webhook, WebhookPlan,
 };
 use tickwheel_push::{Push, Target, TargetState};
-use tickwheel_queue::{Death, Get, Key, Put, Queue, QueueName, Retry, TaskView};
+use tickwheel_queue::{Death, Get, Key, Lease, ListQueues, Put, Queue, QueueName, Retry, TaskView};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::rustls::ServerConfig;
@@ -416,6 +416,21 @@ async fn listener_beside(receiver: &Receiver) -> (SocketAddr, Arc<AtomicUsize>) 
         }
     });
     (at, count)
+}
+
+/// A bug that was found: with a target, `tickwheel_waiting_leases` was never 0, so it did not show that all workers were gone.
+#[tokio::test]
+async fn the_call_of_a_target_is_not_counted_with_the_workers_that_wait() {
+    let receiver = Receiver::start([]).await;
+    let pushed = Options::of(receiver.url()).start();
+    let waiting = |pushed: &Pushed| pushed.queue.queue(&pushed.name).wait().expect("a queue").waiting;
+    let counted =
+        |pushed: &Pushed| pushed.queue.stats(ListQueues::default()).wait().expect("figures").waiting;
+    pushed.until("the target waits", |pushed| waiting(pushed) == 1).await;
+    assert_eq!(counted(&pushed), 0);
+    let _worker = pushed.queue.lease(Lease::new(&pushed.name), Duration::MAX);
+    pushed.until("a worker waits, too", |pushed| waiting(pushed) == 2).await;
+    assert_eq!(counted(&pushed), 1);
 }
 
 #[tokio::test]

@@ -218,7 +218,7 @@ metrics! {
     Counter tickwheel_delivered {result}: |Figures { stats, .. }, out| {
         out.each(&[("acked", stats.acked_total), ("nacked", stats.nacked_total), ("expired", stats.expired_total)])
     };
-    /// Lease calls that wait for a task
+    /// Lease calls of workers that wait for a task. Those that the server makes for its targets are left out
     Gauge tickwheel_waiting_leases: |figures, out| figures.present(out, |stats| stats.waiting as u64);
     /// Number of schedules
     Gauge tickwheel_schedules: |figures, out| figures.present(out, |stats| stats.schedules as u64);
