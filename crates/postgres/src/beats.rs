@@ -115,10 +115,14 @@ impl<D: Database> Beats<D> {
         let Some(answer) = answer else {
             // Another process has ended this incarnation, and may have its shards. The next call begins a new one.
             self.node.pulse().end();
+            let why = if beat.adopted {
+                self.node.count_adoption();
+                "`tickwheel cluster adopt` has taken the shards from this process"
+            } else {
+                "another process has taken over, because this one did not beat for a lease"
+            };
             self.node.wake_all();
-            return Err(Trouble::Later(
-                "another process has taken over, because this one did not beat for a lease".to_owned(),
-            ));
+            return Err(Trouble::Later(why.to_owned()));
         };
         self.node.clock().note(answer);
         self.node.pulse().answered(sent_ns);

@@ -145,6 +145,8 @@ pub struct NodeEntry {
 pub struct Beat {
     /// The clock of the database when it took the beat (ns since the Unix epoch); `None`: the incarnation has ended.
     pub wall_ns: Option<i128>,
+    /// Whether the incarnation has ended and an operator has adopted the tables since it began, which ends all incarnations.
+    pub adopted: bool,
     /// The timeline of the database. It changes when a standby is promoted.
     pub timeline: i64,
     /// The other incarnations that have not ended, each with its beat.

@@ -38,6 +38,7 @@ struct State {
     /// Incarnations that were seen to beat within their lease.
     alive: Vec<String>,
     troubles: BTreeMap<String, String>,
+    adoptions: u64,
 }
 
 /// The present timeline of the database. Each fail-over begins one.
@@ -274,6 +275,17 @@ impl Node {
             Some(why) => drop(state.troubles.insert(thread.to_owned(), why.to_owned())),
             None => drop(state.troubles.remove(thread)),
         }
+    }
+
+    /// Counts that an operator has adopted the tables, and so ended an incarnation of this process.
+    pub fn count_adoption(&self) {
+        lock(&self.state).adoptions += 1;
+    }
+
+    /// Returns how often incarnations of this process ended because an operator has adopted the tables.
+    #[must_use]
+    pub fn adoptions(&self) -> u64 {
+        lock(&self.state).adoptions
     }
 
     /// Returns why the process does not get on, as a part of a sentence; `None`: everything is in order.

@@ -619,6 +619,10 @@ impl QueueStore for PostgresStore {
         self.node.trouble().or_else(|| self.node.silence()).or(held).or(too_soon)
     }
 
+    fn adoptions(&self) -> u64 {
+        self.node.adoptions()
+    }
+
     fn can_stall(&self) -> bool {
         true
     }

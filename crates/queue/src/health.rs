@@ -47,6 +47,9 @@ pub struct Health {
     /// The number of rows in the inbox of the store that were refused since the queue was opened. See
     /// [`Notice::RowRefused`](crate::Notice::RowRefused).
     pub rows_refused: u64,
+    /// How often this process lost its shards because an operator ran `tickwheel cluster adopt`, since the queue was opened. All shards of a
+    /// queue have one number.
+    pub adopted: u64,
     /// How often code of the program panicked on a thread of the queue since the queue was opened: the listener to notices, or the waker of
     /// one who awaits an answer. Each panic was caught, and the panic hook has reported it. All shards of a queue have one number.
     pub panicked: u64,
@@ -77,6 +80,7 @@ impl Health {
             clock_width: sum.clock_width.max(shard.clock_width),
             recovery: joined(sum.recovery, shard.recovery),
             rows_refused: sum.rows_refused + shard.rows_refused,
+            adopted: sum.adopted.max(shard.adopted),
             ..sum
         })
     }
@@ -125,6 +129,7 @@ impl Shared {
             clock_width: Duration::ZERO,
             recovery,
             rows_refused: 0,
+            adopted: 0,
             panicked: 0,
         };
         Self { state: Mutex::new(State { id, health, commits: CommitSeconds::default() }), panics }
@@ -135,6 +140,7 @@ impl Shared {
         state.health.ready = shard.is_loaded() && !shard.is_in_doubt();
         state.health.acquired = shard.acquired();
         state.health.waits_for = shard.waits_for();
+        state.health.adopted = shard.adoptions();
         state.health.short_of_room = shard.engine().and_then(|engine| engine.shortage());
         state.health.lacks_descriptor = shard.engine().is_some_and(|engine| engine.lacks_descriptor());
         state.health.clock_steps = clock.steps;

@@ -482,6 +482,11 @@ impl<S: QueueStore> Shard<S> {
         self.lose();
     }
 
+    /// Returns how often this process lost its shards because an operator adopted the data.
+    pub(crate) fn adoptions(&self) -> u64 {
+        self.store.adoptions()
+    }
+
     /// Returns why the shard is not served, although the store has not failed: the store refused the shard or cannot hand it over at
     /// present. `None`: nothing is in the way.
     pub(crate) fn waits_for(&self) -> Option<Arc<str>> {

@@ -65,6 +65,8 @@ events! {
     SHARDS_SERVED = "shards_served";
     /// The server does not answer for all shards.
     SHARDS_UNSERVED = "shards_unserved";
+    /// An operator has taken the shards from the server.
+    SHARDS_ADOPTED = "shards_adopted";
     /// All shards answer, and something is in the way.
     SHARDS_HINDERED = "shards_hindered";
     /// No task could be made of a row in the inbox of the database.

@@ -104,6 +104,11 @@ pub trait QueueStore: ShardStore {
         None
     }
 
+    /// Returns how often this process lost its shards because an operator adopted the data since the opening. All shards have one number.
+    fn adoptions(&self) -> u64 {
+        0
+    }
+
     /// Whether a commit can take long although nothing has failed, because it waits for a database. Calls then do not wait as long as the
     /// commit does.
     fn can_stall(&self) -> bool {

@@ -249,7 +249,7 @@ impl Session for SimSession {
         let state = self.database.lock();
         let nodes = state.tables.nodes.iter().filter(|(name, row)| !row.ended && *name != incarnation);
         let others = nodes.map(|(name, row)| (name.clone(), row.beat)).collect();
-        Ok(Beat { wall_ns, timeline: state.timeline, others })
+        Ok(Beat { wall_ns, adopted: false, timeline: state.timeline, others })
     }
 
     fn end(&mut self, incarnation: &str, beat: i64) -> Result<bool, Failure> {

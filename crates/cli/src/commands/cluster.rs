@@ -40,6 +40,9 @@ struct Sql {}
 /// A database that came from a dump, or that was restored to an earlier time, may have lost tasks, and numbers that were given out may come
 /// again. No server serves it before this command. The command raises the numbers, so that no lease of before the restore is taken for a new
 /// one. Stop all servers of the old database first: two servers of one data set would deliver each task twice.
+///
+/// The command takes the shards from all servers. So it first watches whether a server works with this database, for 1.2 times the time after
+/// which another server takes over, and is refused if one does.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -51,6 +54,9 @@ struct Adopt {
     /// Do it. Without this option, the command says what it would do
     #[arg(long)]
     yes: bool,
+    /// Do not watch whether a server works with this database. Such a server loses its shards: calls fail until it has taken them again
+    #[arg(long)]
+    force: bool,
 }
 
 impl Cluster {
@@ -83,6 +89,15 @@ impl Adopt {
                 "{facts}: would be adopted. Stop all servers of the old database, then run the command again with --yes"
             ));
             return Ok(());
+        }
+        if !self.force
+            && let Some((name, address)) = postgres.watch_beats(found.lease_ms)?
+        {
+            let at = if address.is_empty() { String::new() } else { format!(" at {address}") };
+            bail!(
+                "the server `{name}`{at} works with this database, so it was not adopted, and nothing was changed. Stop all servers, then \
+                 run the command again; --force takes the shards from servers that work"
+            )
         }
         postgres.adopt()?;
         say(&format!("{facts}: adopted. Start the servers"));

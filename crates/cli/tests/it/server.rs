@@ -1,8 +1,9 @@
 //! A real server in a process of its own, and commands that talk to it.
 
 use std::ffi::OsStr;
+use std::fs::File;
 use std::io::{BufRead, BufReader};
-use std::process::{Child, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 
 pub(crate) use crate::program::tickwheel;
 use crate::stores::{moved, until_served};
@@ -26,7 +27,19 @@ impl Server {
         variables: impl IntoIterator<Item = (&'a str, &'a OsStr)>,
     ) -> Self {
         let mut command = tickwheel(&["serve"]);
-        command.args(moved(options)).envs(variables).stdout(Stdio::piped());
+        command.args(moved(options)).envs(variables);
+        Self::of(command)
+    }
+
+    /// The same with a file for its log.
+    pub(crate) fn start_logged(options: &[&str], log: File) -> Self {
+        let mut command = tickwheel(&["serve"]);
+        command.args(moved(options)).stderr(log);
+        Self::of(command)
+    }
+
+    fn of(mut command: Command) -> Self {
+        command.stdout(Stdio::piped());
         let mut child = command.spawn().expect("start a server");
         let mut line = String::new();
         BufReader::new(child.stdout.take().expect("piped"))

@@ -36,6 +36,10 @@ const BEAT: &str = "\
 UPDATE tickwheel.node SET beat = beat + 1 WHERE node = $1 AND NOT ended
 RETURNING floor(extract(epoch FROM clock_timestamp()) * 1000000)::int8";
 
+/// Both times are of the clock of the database.
+const ADOPTED: &str = "\
+SELECT coalesce(c.adopted_at >= n.started_at, false) FROM tickwheel.cluster c, tickwheel.node n WHERE n.node = $1";
+
 const OTHERS: &str = "SELECT node, beat FROM tickwheel.node WHERE NOT ended AND node <> $1 ORDER BY node";
 
 /// The row lock waits for a beat in flight. A takeover that only read the row would win beside it.
@@ -92,7 +96,16 @@ pub(super) fn beat(link: &mut Link, incarnation: &str) -> Result<Beat, Failure> 
         others.push((row.get::<&str>(0)?.to_owned(), row.get(1)?));
     }
     let timeline = row(&results, 2, 0)?.get(0)?;
-    Ok(Beat { wall_ns: wall_us.map(|us| i128::from(us) * 1_000), timeline, others })
+    let adopted = wall_us.is_none() && was_adopted(link, incarnation)?;
+    Ok(Beat { wall_ns: wall_us.map(|us| i128::from(us) * 1_000), adopted, timeline, others })
+}
+
+fn was_adopted(link: &mut Link, incarnation: &str) -> Result<bool, Failure> {
+    let mut pipeline = Pipeline::new();
+    pipeline.kept(ADOPTED, vec![Param::Text(incarnation.into())]);
+    let results = link.run(&pipeline, Some(BEAT_LIMIT))?;
+    // The row of the incarnation may be gone.
+    Ok(results[0].rows.first().map(|row| row.get(0)).transpose()?.unwrap_or(false))
 }
 
 pub(super) fn leave(link: &mut Link, incarnation: &str) -> Result<(), Failure> {

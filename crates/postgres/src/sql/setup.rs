@@ -1,7 +1,7 @@
 //! Makes the tables, and reads the properties of the data set.
 
 use std::fmt::Write;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tickwheel_engine::{SHARDS_MAX, Timestamp};
 
@@ -52,6 +52,8 @@ const SECRET: &str = "SELECT secret FROM tickwheel.shard WHERE shard = 0";
 
 const LAST_WALL: &str = "\
 SELECT greatest(0, (SELECT max(wall) FROM tickwheel.batch), (SELECT max(wall) FROM tickwheel.fold))";
+
+const BEATS: &str = "SELECT node, beat, name, address FROM tickwheel.node WHERE NOT ended ORDER BY node";
 
 /// All nodes of before are over. The unknown timeline makes each shard go on with higher numbers when it is taken.
 const ADOPT: &str = "\
@@ -266,6 +268,34 @@ impl Postgres {
         Ok(Some(Found { identity, shards: number(1)?, lease_ms: number(2)? }))
     }
 
+    /// Watches the beats of all processes for 1.2 times the lease of the data set, and ends at the first one that moves. Returns the process that
+    /// works with the data set, as its name and its address; `None`: none does. Returns at once if no process is known.
+    ///
+    /// # Errors
+    /// [`SetupError`].
+    #[expect(clippy::disallowed_methods, reason = "an operator waits for the beats in real time")]
+    pub fn watch_beats(&self, lease_ms: u32) -> Result<Option<(String, String)>, SetupError> {
+        let mut link = self.open(APPLICATION)?;
+        let before = beats(&mut link)?;
+        if before.is_empty() {
+            return Ok(None);
+        }
+        let lease = Duration::from_millis(lease_ms.into());
+        let begun = Instant::now();
+        loop {
+            let is_last = begun.elapsed() >= lease * 6 / 5;
+            // A process that has begun since then works, too.
+            let moved = beats(&mut link)?.into_iter().find(|now| !before.contains(now));
+            if let Some(Beating { name, address, .. }) = moved {
+                return Ok(Some((name, address)));
+            }
+            if is_last {
+                return Ok(None);
+            }
+            std::thread::sleep(lease / 20);
+        }
+    }
+
     /// Makes a data set usable that came from a dump, or was restored to an earlier time: the numbers of all shards go on higher, and no
     /// node of before is known any more.
     ///
@@ -280,6 +310,28 @@ impl Postgres {
         link.commit(&mut pipeline)?;
         Ok(())
     }
+}
+
+/// A process that has not ended, and its beat.
+#[derive(PartialEq, Eq)]
+struct Beating {
+    node: String,
+    beat: i64,
+    name: String,
+    address: String,
+}
+
+fn beats(link: &mut Link) -> Result<Vec<Beating>, SetupError> {
+    let mut pipeline = Pipeline::new();
+    pipeline.kept(BEATS, Vec::new());
+    let results = link.run(&pipeline, Some(LIMIT))?;
+    let mut found = Vec::new();
+    for row in &results[0].rows {
+        let text = |index| row.get::<&str>(index).map(str::to_owned).map_err(Failure::from);
+        let beat = row.get::<i64>(1).map_err(Failure::from)?;
+        found.push(Beating { node: text(0)?, beat, name: text(2)?, address: text(3)? });
+    }
+    Ok(found)
 }
 
 /// Reads the data set, and compares it with the plan; `None`: it is not there.

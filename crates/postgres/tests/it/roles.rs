@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::kit::{Server, Settings, key, name, node, options, put, report, texts, until};
-use tickwheel_postgres::{ClusterClock, Plan, PostgresOptions};
+use crate::kit::{LEASE_MS, Server, Settings, key, name, node, options, put, report, texts, until};
+use tickwheel_postgres::{ClusterClock, Plan, Postgres, PostgresOptions};
 use tickwheel_queue::{Cancel, Queue};
 
 const DAY: Duration = Duration::from_secs(86_400);
@@ -115,6 +115,37 @@ fn a_data_set_that_is_not_as_planned_is_refused() {
     database.psql("UPDATE tickwheel.cluster SET format = 1");
     assert_eq!(database.psql("SELECT count(*) FROM tickwheel.node WHERE NOT ended"), "0");
     node(&database.url(), "second").close();
+}
+
+/// A bug that was found: the shards were taken from a process that worked, which told another reason.
+#[test]
+fn a_process_that_works_is_seen_before_an_adoption_and_tells_of_one() {
+    let Some(server) = crate::kit::shared() else { return };
+    let database = server.database();
+    let queue = node(&database.url(), "first");
+    let postgres = Postgres::at(&database.url()).expect("a URL");
+    let works = || {
+        let seen = postgres.watch_beats(LEASE_MS).expect("the database answers");
+        seen.map(|(name, _)| name)
+    };
+    assert_eq!(works().as_deref(), Some("first"));
+    assert_eq!(queue.health().adopted, 0);
+    postgres.adopt().expect("adopted");
+    until("it tells", || queue.health().adopted == 1);
+    until("it has the shard again", || queue.health().ready);
+    queue.put(put("one", DAY)).wait().expect("stored");
+    assert_eq!(works().as_deref(), Some("first"));
+    // An end by another process is no adoption, also after one.
+    database.psql("UPDATE tickwheel.node SET ended = true WHERE NOT ended");
+    let is_back = "SELECT count(*) FROM tickwheel.node WHERE NOT ended AND beat > 0";
+    until("it begins anew", || database.psql(is_back) == "1");
+    assert_eq!(queue.health().adopted, 1);
+    queue.close();
+    assert_eq!(works(), None, "no process is known");
+    database.psql(
+        "INSERT INTO tickwheel.node (node, name, address, version, reads, beat) VALUES ('x', 'killed', '', '1', 1, 7)",
+    );
+    assert_eq!(works(), None, "the beat of a process that was killed stands still");
 }
 
 fn until_waits_for(queue: &Queue, text: &str) {

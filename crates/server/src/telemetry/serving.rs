@@ -17,8 +17,16 @@ const LOOKS_PER_REASON: u32 = 10;
 pub(crate) async fn watch(queue: Queue) {
     let mut serving = Serving::default();
     let mut looks = tokio::time::interval(EVERY);
+    let mut adopted = 0;
     loop {
         looks.tick().await;
+        let adopted_before = std::mem::replace(&mut adopted, queue.health().adopted);
+        if adopted != adopted_before {
+            tracing::warn!(
+                event = events::SHARDS_ADOPTED,
+                "`tickwheel cluster adopt` has taken the shards from this server, and it takes them again unless another server has them"
+            );
+        }
         if let Some(line) = serving.look(Shards::of(&queue)) {
             line.write();
         }

@@ -1,5 +1,6 @@
 //! The `tickwheel` program on a real PostgreSQL.
 
+mod adoptions;
 mod clock;
 mod demo;
 mod portable;

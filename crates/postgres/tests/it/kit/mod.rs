@@ -28,7 +28,7 @@ mod worker;
 
 pub(crate) use database::Database;
 pub(crate) use judge::Judge;
-pub(crate) use node::{key, name, node, options, put, texts};
+pub(crate) use node::{LEASE_MS, key, name, node, options, put, texts};
 pub(crate) use process::{Process, number};
 pub(crate) use programs::run;
 pub(crate) use proxy::Proxy;
