@@ -128,13 +128,15 @@ fn a_process_that_works_is_seen_before_an_adoption_and_tells_of_one() {
         let seen = postgres.watch_beats(LEASE_MS).expect("the database answers");
         seen.map(|(name, _)| name)
     };
-    assert_eq!(works().as_deref(), Some("first"));
+    // A beat may be late on a machine that does much else.
+    until("it is seen", || works().as_deref() == Some("first"));
     assert_eq!(queue.health().adopted, 0);
     postgres.adopt().expect("adopted");
     until("it tells", || queue.health().adopted == 1);
     until("it has the shard again", || queue.health().ready);
     queue.put(put("one", DAY)).wait().expect("stored");
-    assert_eq!(works().as_deref(), Some("first"));
+    // A beat may be late on a machine that does much else.
+    until("it is seen", || works().as_deref() == Some("first"));
     // An end by another process is no adoption, also after one.
     database.psql("UPDATE tickwheel.node SET ended = true WHERE NOT ended");
     let is_back = "SELECT count(*) FROM tickwheel.node WHERE NOT ended AND beat > 0";
