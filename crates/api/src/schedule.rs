@@ -223,6 +223,8 @@ body! {
         version: u64 = has(number(1, INTEGER_MAX));
         /// When the schedule puts its next task; `null`: never again, or not before the running task has ended.
         next_at_ms as "next_at": Option<i64> = shown(None, or_null(instant()));
+        /// Why no next instant can be found: no database of the server has its time zone, or its expression never fires. Absent: it can.
+        fault: Option<String> = may(text(1_024, "`Mars/Olympus` is no time zone"));
         /// The last instant for which a task was put.
         last_at_ms as "last_at": Option<i64> = shown(None, or_null(instant()));
         /// Number of tasks put so far.
@@ -319,6 +321,7 @@ mod tests {
             name: "nightly".to_owned(),
             version: 7,
             next_at_ms: Some(1_893_456_000_000),
+            fault: None,
             last_at_ms: None,
             made: 3,
             skipped: 1,

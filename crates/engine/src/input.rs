@@ -59,7 +59,7 @@ pub enum Input {
         found: InstantFound,
     },
     /// The rules of these time zones have changed. The next instants of the cron schedules in them are found anew. No local time that is
-    /// decided comes again, and none that is not decided is lost.
+    /// decided comes again. None that is not decided is lost, unless the instant that it has now has a task already.
     ZonesChanged {
         /// The IANA names of the zones.
         zones: Arc<[Arc<str>]>,

@@ -21,8 +21,14 @@ const ZONES_MAX: usize = 2_000;
 pub(crate) struct Calendar {
     known: HashMap<(Arc<str>, Arc<str>), Cron>,
     zones: BTreeMap<Arc<str>, Rules>,
-    /// Finds a zone by its name.
-    find: fn(&str) -> Option<TimeZone>,
+    databases: Databases,
+}
+
+/// The databases of time zones. Each function finds a zone by its name.
+#[derive(Debug)]
+struct Databases {
+    of_machine: fn(&str) -> Option<TimeZone>,
+    of_build: fn(&str) -> Option<TimeZone>,
 }
 
 /// The rules of one zone.
@@ -30,6 +36,9 @@ pub(crate) struct Calendar {
 struct Rules {
     /// The rules that are in force; `None`: no database has had the zone so far.
     now: Option<TimeZone>,
+    /// Whether they are of the machine. Those of the build do not take their place: a file that cannot be read for a moment would move
+    /// instants there and back.
+    is_of_machine: bool,
     /// The rules before the last change.
     before: Option<TimeZone>,
     /// Whether it was told that no database has the zone now.
@@ -47,7 +56,8 @@ pub(crate) struct ZoneNews {
 
 impl Default for Calendar {
     fn default() -> Self {
-        Self { known: HashMap::new(), zones: BTreeMap::new(), find: zones::find }
+        let databases = Databases { of_machine: zones::of_machine, of_build: zones::of_build };
+        Self { known: HashMap::new(), zones: BTreeMap::new(), databases }
     }
 }
 
@@ -72,7 +82,7 @@ impl Calendar {
     pub(crate) fn tell(&mut self, wanted: &InstantWanted) -> InstantFound {
         if let Which::Moved(at) = wanted.which {
             let rules = self.zones.get(&wanted.zone).and_then(|of| of.before.as_ref().zip(of.now.as_ref()));
-            return Ok(rules.map_or(Some(at), |(before, now)| zones::moved(before, now, at)));
+            return Ok(rules.and_then(|(before, now)| zones::moved(before, now, at)).or(Some(at)));
         }
         let cron = self.cron(&wanted.text, &wanted.zone).map_err(|why| why.to_string())?;
         Ok(match wanted.which {
@@ -82,17 +92,25 @@ impl Calendar {
         })
     }
 
-    /// Looks the rules of all zones up again. The caller has let go of what was read before, see [`zones::forget`].
+    /// Looks the rules of all zones up again. Cost: reads a file for each zone.
     pub(crate) fn look_again(&mut self) -> ZoneNews {
-        let (find, mut news) = (self.find, ZoneNews::default());
+        let (Databases { of_machine, of_build }, mut news) = (&self.databases, ZoneNews::default());
+        if !self.zones.is_empty() {
+            zones::forget();
+        }
         for (name, rules) in &mut self.zones {
-            let Some(found) = find(name) else {
+            let (found, is_of_machine) = match of_machine(name) {
+                Some(found) => (Some(found), true),
+                None if rules.is_of_machine => (None, true),
+                None => (of_build(name), false),
+            };
+            let Some(found) = found else {
                 if !core::mem::replace(&mut rules.is_told, true) {
                     news.missing.push((Arc::clone(name), rules.now.is_some()));
                 }
                 continue;
             };
-            rules.is_told = false;
+            (rules.is_told, rules.is_of_machine) = (false, is_of_machine);
             if rules.now.as_ref() != Some(&found) {
                 rules.before = rules.now.replace(found);
                 news.changed.push(Arc::clone(name));
@@ -107,9 +125,12 @@ impl Calendar {
         if let Some(rules) = self.zones.get(zone) {
             return rules.now.clone();
         }
-        let now = (self.find)(zone);
+        let of_machine = (self.databases.of_machine)(zone);
+        let is_of_machine = of_machine.is_some();
+        let now = of_machine.or_else(|| (self.databases.of_build)(zone));
         if self.zones.len() < ZONES_MAX {
-            self.zones.insert(Arc::clone(zone), Rules { now: now.clone(), before: None, is_told: false });
+            let rules = Rules { now: now.clone(), is_of_machine, before: None, is_told: false };
+            self.zones.insert(Arc::clone(zone), rules);
         }
         now
     }
@@ -185,13 +206,22 @@ mod tests {
         })
     }
 
+    /// A calendar of a machine that has this zone only. `is_in_build`: the build has it, too, an hour west of there.
+    fn moving_calendar(is_in_build: bool) -> Calendar {
+        let of_build: fn(&str) -> Option<TimeZone> = match is_in_build {
+            true => |_| Some(TimeZone::fixed(jiff::tz::offset(1))),
+            false => |_| None,
+        };
+        Calendar { databases: Databases { of_machine: moving, of_build }, ..Calendar::default() }
+    }
+
     thread_local! {
         static HOURS: std::cell::Cell<Option<i8>> = const { std::cell::Cell::new(Some(2)) };
     }
 
     #[test]
     fn an_instant_moves_with_the_rules_of_its_zone() {
-        let mut calendar = Calendar { find: moving, ..Calendar::default() };
+        let mut calendar = moving_calendar(true);
         let hour = 3_600_000;
         let ask = |calendar: &mut Calendar, which: Which| {
             let wanted = InstantWanted { text: "0 5 * * *".into(), zone: "Test/Moving".into(), which };
@@ -206,7 +236,7 @@ mod tests {
         assert_eq!((news.changed, news.missing), (vec!["Test/Moving".into()], vec![]));
         assert_eq!(ask(&mut calendar, Which::FirstAfter(at(0))), Some(2));
         assert_eq!(ask(&mut calendar, Which::Moved(at(3))), Some(2), "the clock shows 5:00 then");
-        // A zone that is gone keeps its rules, and that is told once.
+        // A zone that is gone keeps its rules, although the build has others, and that is told once.
         HOURS.set(None);
         assert_eq!(calendar.look_again().missing, [("Test/Moving".into(), true)]);
         assert_eq!(calendar.look_again(), ZoneNews::default());
@@ -216,7 +246,7 @@ mod tests {
     #[test]
     fn a_zone_that_was_missing_is_taken_up_when_it_comes() {
         HOURS.set(None);
-        let mut calendar = Calendar { find: moving, ..Calendar::default() };
+        let mut calendar = moving_calendar(false);
         let wanted = InstantWanted {
             text: "0 5 * * *".into(),
             zone: "Test/Moving".into(),

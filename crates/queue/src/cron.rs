@@ -180,6 +180,14 @@ impl Cron {
         }
     }
 
+    /// Checks whether the instants of a schedule that is stored can be found: its zone may be missing on this machine.
+    ///
+    /// # Errors
+    /// [`CronError`]
+    pub fn check_stored(text: &str, zone: &str) -> Result<(), CronError> {
+        Self::of_store(text, zone).map(drop)
+    }
+
     /// Returns the expression as it was written.
     #[must_use]
     pub fn text(&self) -> &str {

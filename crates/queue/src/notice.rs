@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tickwheel_engine::Timestamp;
+
 use crate::panics::Panics;
 
 /// An event that an operator should know. [`Options::on_notice`](crate::Options::on_notice) sets the listener.
@@ -92,6 +94,8 @@ pub enum ClockChange {
     AheadAtStart {
         /// How far the wall clock is ahead of the last time in the data (ms).
         ahead_ms: i64,
+        /// The last time in the data.
+        written: Timestamp,
     },
     /// No further step came within one minute of a doubted step, so the doubted step is believed now.
     Believed {

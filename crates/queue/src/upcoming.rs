@@ -92,7 +92,12 @@ fn all(record: &ScheduleRecord, from: Timestamp) -> Result<Box<dyn Iterator<Item
     let schedule = &record.schedule;
     let left = usize::try_from(record.left().unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
     let end = schedule.end.unwrap_or(Timestamp::MAX);
-    let Some(first) = record.next else { return Ok(Box::new(std::iter::empty())) };
+    let Some(first) = record.next else {
+        if let Cadence::Cron { text, zone } = &schedule.cadence {
+            Cron::check_stored(text, zone)?;
+        }
+        return Ok(Box::new(std::iter::empty()));
+    };
     Ok(match &schedule.cadence {
         Cadence::Cron { text, zone } => {
             let cron = Cron::of_store(text, zone)?;

@@ -151,7 +151,8 @@ impl WallGuard {
             // Nothing tells a clock that was set wrong from a machine that was off, so it is believed, and told.
             let mut guard = Self::new(first);
             if by_ns > max_ns {
-                guard.note(ClockChange::AheadAtStart { ahead_ms: ms(by_ns) });
+                let written = Timestamp::from_ms(ms(expected)).unwrap_or_default();
+                guard.note(ClockChange::AheadAtStart { ahead_ms: ms(by_ns), written });
             }
             guard
         };

@@ -9,7 +9,6 @@ use tickwheel_store::{ClockNote, QueueStore};
 use crate::calendar::ZoneNews;
 use crate::notice::{ClockChange, Listener, Notice};
 use crate::shard::Shard;
-use crate::zones;
 
 /// The time between two questions to the store for its free bytes, while puts are refused for too few free bytes or may soon be. A question
 /// costs no write. After space is free again, the store tries to go on after about three questions, and two kinds of tries take turns. So
@@ -111,7 +110,6 @@ impl Watch {
             return Vec::new();
         }
         self.look_at_zones = now + LOOK_AT_ZONES;
-        zones::forget();
         let ZoneNews { changed, missing } = shard.look_at_zones();
         for zone in &changed {
             self.listener.tell(Notice::ZoneChanged { zone: Arc::clone(zone) });

@@ -11,12 +11,22 @@ const NO_ZONES: [&str; 3] = ["localtime", "posixrules", "Factory"];
 /// Returns the zone with this IANA name from the database of the machine. If the machine lacks the name, the zone comes from the database of
 /// this build: some systems have names such as `US/Eastern` in a package of their own. `None`: neither has it.
 pub(crate) fn find(name: &str) -> Option<TimeZone> {
+    of_machine(name).or_else(|| of_build(name))
+}
+
+/// Returns the zone from the database of the machine.
+pub(crate) fn of_machine(name: &str) -> Option<TimeZone> {
+    if is_none(name) { None } else { TimeZone::get(name).ok() }
+}
+
+/// Returns the zone from the database of this build.
+pub(crate) fn of_build(name: &str) -> Option<TimeZone> {
     static BUNDLED: OnceLock<TimeZoneDatabase> = OnceLock::new();
-    if NO_ZONES.iter().any(|no| name.eq_ignore_ascii_case(no)) {
-        return None;
-    }
-    let bundled = || BUNDLED.get_or_init(TimeZoneDatabase::bundled).get(name);
-    TimeZone::get(name).or_else(|_| bundled()).ok()
+    if is_none(name) { None } else { BUNDLED.get_or_init(TimeZoneDatabase::bundled).get(name).ok() }
+}
+
+fn is_none(name: &str) -> bool {
+    NO_ZONES.iter().any(|no| name.eq_ignore_ascii_case(no))
 }
 
 /// Forgets the rules that were read before, so that [`find`] reads the files of the machine again.
@@ -25,9 +35,13 @@ pub(crate) fn forget() {
 }
 
 /// Returns the instant at which a clock that follows the rules `now` shows what a clock with the rules `before` shows at `at`. If the clock
-/// shows it twice, the first time. If the clock skips it, the instant of the jump.
+/// shows it twice, the first time. If the clock skips it, the instant of the jump. Where both have the same rules, that is `at`.
 pub(crate) fn moved(before: &TimeZone, now: &TimeZone, at: Timestamp) -> Option<Timestamp> {
-    let local = before.to_datetime(jiff::Timestamp::from_millisecond(at.as_ms()).ok()?);
+    let instant = jiff::Timestamp::from_millisecond(at.as_ms()).ok()?;
+    if before.to_offset(instant) == now.to_offset(instant) {
+        return Some(at);
+    }
+    let local = before.to_datetime(instant);
     let instant = match now.to_ambiguous_timestamp(local).offset() {
         AmbiguousOffset::Unambiguous { offset } | AmbiguousOffset::Fold { before: offset, .. } => {
             offset.to_timestamp(local).ok()?
@@ -42,6 +56,16 @@ pub(crate) fn moved(before: &TimeZone, now: &TimeZone, at: Timestamp) -> Option<
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// In the second pass of an hour that comes twice, the first pass would be an hour earlier.
+    #[test]
+    fn nothing_moves_where_the_rules_agree() {
+        let here = TimeZone::get("America/New_York").expect("a zone");
+        let other = TimeZone::posix("EST5EDT,M3.2.0,M11.1.0").expect("rules");
+        let at =
+            Timestamp::from_ms(1_919_918_000_000).expect("2030-11-03T06:33:20Z, an hour that comes twice");
+        assert_eq!(moved(&here, &other, at), Some(at));
+    }
 
     #[test]
     fn files_that_are_no_names_are_no_zones() {

@@ -114,7 +114,8 @@ pub(crate) fn write_at_opening<D: Disk>(disk: &mut D, calls: &[Call]) -> Result<
     if !error.is_full() || !is_note || !disk.exists(&spare)? {
         return result;
     }
-    // The file was written and synced by an earlier opening, so its bytes can be overwritten without more space.
+    // The file was written and synced by an earlier opening. So its bytes can be overwritten without more space, unless the file system
+    // copies what is written.
     disk.rename(&spare, unfinished)?;
     run_calls(disk, rest, &mut Vec::new())
 }
@@ -126,8 +127,13 @@ pub(crate) fn write_at_opening<D: Disk>(disk: &mut D, calls: &[Call]) -> Result<
 pub(crate) fn set_aside<D: Disk>(disk: &mut D) -> Result<(), DiskError> {
     let spare = spare_note();
     if disk.exists(&spare)? {
+        let is_whole = disk.len(&spare)? == HEADER_BYTES as u64;
         disk.close(&spare);
-        return Ok(());
+        if is_whole {
+            return Ok(());
+        }
+        // A crash came before its bytes were durable.
+        disk.remove(&spare)?;
     }
     let calls = [
         Call::Create(Arc::clone(&spare)),

@@ -42,6 +42,9 @@ pub(crate) struct Ls {
     format: Format,
 }
 
+/// The largest number of queues that are looked at once the limit is reached, to tell whether there are more tasks.
+const LOOKED_MAX: usize = 16;
+
 impl Ls {
     /// Reads one page after the other and prints the tasks.
     ///
@@ -55,12 +58,15 @@ impl Ls {
             Some(queue) => vec![queue.clone()],
             None => client.queues()?.into_iter().filter(has_tasks).map(|queue| queue.queue).collect(),
         };
-        let (mut tasks, mut is_empty, mut more) = (Vec::new(), true, None);
+        let (mut tasks, mut is_empty, mut more, mut looked) = (Vec::new(), true, None, 0);
         for queue in queues {
             if left == 0 {
                 // The limit is reached. A look at the other queues tells whether they have any task for the list.
-                if Listing::new(&client, queue, filter.clone(), 1).has_any()? {
-                    more = Some("there are more tasks; --limit N shows N, --all shows all".to_owned());
+                looked += 1;
+                let is_unknown = looked > LOOKED_MAX;
+                if is_unknown || Listing::new(&client, queue, filter.clone(), 1).has_any()? {
+                    let verb = if is_unknown { "may be" } else { "are" };
+                    more = Some(format!("there {verb} more tasks; --limit N shows N, --all shows all"));
                     break;
                 }
                 continue;

@@ -306,6 +306,7 @@ impl Row for ScheduleBody {
         };
         let next = match self.next_at_ms {
             Some(ms) => time::format(ms),
+            None if self.fault.is_some() => "unknown".to_owned(),
             None if self.running => "after its task".to_owned(),
             None => "never".to_owned(),
         };

@@ -38,16 +38,19 @@ impl Dispatch {
             let Some(no) = self.queues.number(&name) else { continue };
             let queue = self.queues.numbered(no);
             let needed = self.queues.first_waiter(&name).map_or(0, |(_, waiter)| waiter.max);
-            let mut bytes = 0;
+            // Bodies that are being fetched count, too.
+            let (mut bytes, mut is_first) = (0, true);
             let mut fetches = Vec::new();
             for stub in queue.line.stubs_among(needed.max(ahead)) {
+                bytes += u64::from(stub.body_bytes);
                 if queue.fetching.contains(&stub.key()) {
+                    is_first = false;
                     continue;
                 }
-                bytes += u64::from(stub.body_bytes);
-                if fetches.len() >= fetched || !fetches.is_empty() && bytes > fetched_bytes {
+                if fetches.len() >= fetched || !is_first && bytes > fetched_bytes {
                     break;
                 }
+                is_first = false;
                 fetches.push(Fetch { queue: no, key: stub.key(), id: stub.id });
             }
             let queue = self.queues.numbered_mut(no);

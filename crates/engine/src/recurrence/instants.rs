@@ -35,6 +35,7 @@ impl Recurrence {
             return;
         }
         self.changed.append(&mut self.stalled);
+        self.ask_about_moved();
         // Further instants are handled in the next step, so that calls are served in between.
         for _ in 0..self.instants_max {
             let Some((at, id)) = self.pop_due(now, ledger.durable()) else { return };
@@ -46,7 +47,8 @@ impl Recurrence {
     /// the engine is stopping.
     pub(crate) fn next_wake(&self, ledger: &Ledger) -> Option<Timestamp> {
         let acts = ledger.takes_changes() && !ledger.is_stopping() && ledger.room_left() >= ROOM_MIN;
-        self.next_due().filter(|_| acts)
+        let next = if self.moved.is_empty() { self.next_due() } else { Some(Timestamp::EPOCH) };
+        next.filter(|_| acts)
     }
 
     /// Decides for every schedule that has changed whether a task is to be made or the schedule waits. Returns whether there are tasks to
@@ -56,16 +58,9 @@ impl Recurrence {
             return false;
         }
         while let Some(id) = self.changed.pop_first() {
-            let Some(record) = self.get(&id).cloned() else {
-                self.moved.remove(&id);
-                continue;
-            };
+            let Some(record) = self.get(&id).cloned() else { continue };
             if self.phase(&id) != Some(Phase::Waiting) {
                 // The schedule is looked at again once the driver has answered or the task is made.
-                continue;
-            }
-            if self.moved.remove(&id) {
-                self.ask_for_decided(&id);
                 continue;
             }
             match (record.waiting.first(), record.running) {
@@ -143,7 +138,15 @@ impl Recurrence {
             }
             Sought::LastMissed | Sought::LastLeftOut | Sought::Decided if !ledger.takes_changes() => {}
             Sought::Decided => {
-                let decided = found.unwrap_or(record.decided);
+                // No instant gets a second task: not one that has a task, and not one that waits for it.
+                let used = record.last.max(record.waiting.last().copied()).unwrap_or_default();
+                let decided = found.unwrap_or(record.decided).max(used);
+                if decided == record.decided {
+                    if !self.ask_for_next(&id) {
+                        self.change(id);
+                    }
+                    return;
+                }
                 self.step(ledger, &id, ScheduleRecord { decided, ..ScheduleRecord::clone(&record) });
             }
             Sought::LastMissed | Sought::LastLeftOut => match found.max(record.next) {

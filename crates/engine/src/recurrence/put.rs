@@ -142,6 +142,9 @@ impl Recurrence {
             return Err(ScheduleError::NeverFires);
         }
         self.take_place(ledger, &id, before.as_deref(), &record, put.scope.as_deref())?;
+        if !begins.goes_on {
+            self.moved.remove(&id);
+        }
         self.set(ledger, &id, record);
         let schedule = self.view(&id).expect("it was just configured");
         Ok(StoredSchedule { created: before.is_none(), schedule })
@@ -173,6 +176,7 @@ impl Recurrence {
             return Err(ScheduleError::NotFound);
         }
         self.remove(&id);
+        self.moved.remove(&id);
         self.last_change = ledger.next_seq();
         ledger.note_rule((RuleName::Schedule(id.0, id.1), None));
         Ok(())

@@ -201,7 +201,7 @@ impl Recurrence {
         let needed = schedule_bytes(id, record);
         let is_above = |schedules: usize, bytes: u64, parts: u8| {
             let too_many = before.is_none() && schedules >= SCHEDULES_MAX / usize::from(parts);
-            too_many || needed > had && bytes - had + needed > BYTES_MAX / u64::from(parts)
+            too_many || needed > had && bytes.saturating_sub(had) + needed > BYTES_MAX / u64::from(parts)
         };
         let (schedules, bytes) = (self.by_name.len(), self.bytes);
         if is_above(schedules, bytes, 1) {
@@ -252,15 +252,26 @@ impl Recurrence {
         Some(ask)
     }
 
-    /// Takes in that the rules of these zones have changed. A schedule whose task is being made is looked at after that.
+    /// Takes in that the rules of these zones have changed.
     pub(crate) fn zones_changed(&mut self, zones: &[Arc<str>]) {
         for (id, one) in &self.by_name {
             if let Cadence::Cron { zone, .. } = &one.record.schedule.cadence
                 && zones.contains(zone)
             {
                 self.moved.insert(id.clone());
-                self.changed.insert(id.clone());
             }
+        }
+    }
+
+    /// Asks the driver about some of the schedules whose zones have new rules, so that calls are served in between. A schedule whose task is
+    /// being made is asked about after that.
+    pub(super) fn ask_about_moved(&mut self) {
+        let is_waiting = |id: &&ScheduleId| self.phase(id) == Some(Phase::Waiting);
+        let some: Vec<ScheduleId> =
+            self.moved.iter().filter(is_waiting).take(self.instants_max).cloned().collect();
+        for id in some {
+            self.moved.remove(&id);
+            self.ask_for_decided(&id);
         }
     }
 

@@ -303,8 +303,9 @@ fn a_start_on_the_same_boot_follows_all_other_clocks() {
 #[test]
 fn a_start_on_another_boot_believes_its_clock_and_tells_that_it_is_far_ahead() {
     let written = Written::OtherBoot { wall_ns: 10_000 * SECOND };
+    let ahead_of = Timestamp::from_ms(10_000_000).expect("after 1970");
     for (wall_s, told) in [
-        (40_000, Some(ClockChange::AheadAtStart { ahead_ms: 30_000_000 })),
+        (40_000, Some(ClockChange::AheadAtStart { ahead_ms: 30_000_000, written: ahead_of })),
         (10_300, None),
         (9_000, None),
         (1, None),

@@ -258,7 +258,15 @@ impl Grant {
 
     /// The scope, as names of queues and as namespaces with a slash; `None`: all queues. Callers with one scope share what a scope may have.
     pub(crate) fn shared_scope(&self) -> Option<Arc<[Arc<str>]>> {
-        self.scopes.as_deref().map(|scopes| scopes.iter().map(|scope| scope.as_str().into()).collect())
+        let scopes = self.scopes.as_deref()?;
+        // A part within another one would be counted twice.
+        let is_within =
+            |part: &str, other: &str| part != other && other.ends_with('/') && part.starts_with(other);
+        let mut parts: Vec<&str> = scopes.iter().map(Scope::as_str).collect();
+        parts.sort_unstable();
+        parts.dedup();
+        let own = parts.iter().filter(|part| !parts.iter().any(|other| is_within(part, other)));
+        Some(own.map(|part| Arc::from(*part)).collect())
     }
 
     /// The only prefix, with its slash, of the queues of this scope. Empty: the scope is all queues. `None`: the

@@ -12,7 +12,7 @@ pub struct Limits {
     pub large_bodies: usize,
     /// Large bodies of one token, or of one address of another computer if there are no tokens. Default: 64.
     pub large_bodies_per_caller: usize,
-    /// Memory for the payloads of answers that clients have not read yet (bytes). Answers with payloads of up to 64 KiB do not count. One
+    /// Memory for the payloads of answers that clients have not read yet (bytes). Their JSON text may be longer. Answers with payloads of up to 64 KiB do not count. One
     /// token, or one address of another computer if there are no tokens, may use a quarter of it. A lease call beyond the limit gets fewer
     /// tasks, and any other call is answered 429. Default: 256 MiB.
     pub answer_bytes: usize,

@@ -201,9 +201,11 @@ fn write_clock(change: ClockChange) {
             ahead_ms,
             "the wall clock jumped far ahead; the server goes on with the old time until the jump has stood for a minute"
         ),
-        ClockChange::AheadAtStart { ahead_ms } => tracing::warn!(
+        ClockChange::AheadAtStart { ahead_ms, written } => tracing::warn!(
             event = events::CLOCK_AHEAD,
             ahead_ms,
+            written = written.to_utc(),
+            now = written.saturating_plus_ms(ahead_ms.unsigned_abs()).to_utc(),
             "the clock is far ahead of the last time in the data, which another boot of the machine wrote, or another machine; it is believed, and what fell due in between is ready (--clock-max-ahead refuses such a start)"
         ),
         ClockChange::Believed { by_ms } => tracing::warn!(

@@ -68,6 +68,7 @@ pub(crate) fn schedule_body(view: &queue::ScheduleView) -> api::ScheduleBody {
         name: view.name.as_str().to_owned(),
         version: version.0,
         next_at_ms: next.map(Timestamp::as_ms),
+        fault: if next.is_none() { fault(schedule).map(|error| error.to_string()) } else { None },
         last_at_ms: last.map(Timestamp::as_ms),
         made: *made,
         skipped: *skipped,
@@ -75,6 +76,12 @@ pub(crate) fn schedule_body(view: &queue::ScheduleView) -> api::ScheduleBody {
         waiting: waiting.len() as u64,
         spec: spec(schedule),
     }
+}
+
+/// Why the instants of a stored schedule cannot be found; `None`: they can.
+fn fault(schedule: &queue::Schedule) -> Option<CronError> {
+    let queue::Cadence::Cron { text, zone } = &schedule.cadence else { return None };
+    Cron::check_stored(text, zone).err()
 }
 
 pub(crate) fn spec(schedule: &queue::Schedule) -> api::ScheduleSpec {
@@ -99,12 +106,14 @@ pub(crate) fn spec(schedule: &queue::Schedule) -> api::ScheduleSpec {
 }
 
 /// The next occurrences of a schedule as the API shows them. `name`: that of the schedule, or nothing if it has none.
-pub(crate) fn preview(
-    record: &queue::ScheduleRecord,
-    name: &str,
-    count: usize,
-) -> Result<api::PreviewBody, CronError> {
-    let all = queue::upcoming(record, count)?;
+pub(crate) fn preview(record: &queue::ScheduleRecord, name: &str, count: usize) -> api::PreviewBody {
+    let all = match queue::upcoming(record, count) {
+        Ok(all) => all,
+        Err(error) => {
+            let note = Some(format!("no further instants: {error}; {}", error.hint()));
+            return api::PreviewBody { occurrences: Vec::new(), note };
+        }
+    };
     let note = (all.len() < count).then(|| why_no_more(record));
     let occurrence = |one: queue::Upcoming| api::OccurrenceBody {
         at_ms: one.at.as_ms(),
@@ -112,7 +121,7 @@ pub(crate) fn preview(
         key: format!("{name}@{}", one.at.to_utc()),
         note: Some(one.change).filter(|change| *change != ClockChange::None).map(|change| change.to_string()),
     };
-    Ok(api::PreviewBody { occurrences: all.into_iter().map(occurrence).collect(), note })
+    api::PreviewBody { occurrences: all.into_iter().map(occurrence).collect(), note }
 }
 
 fn why_no_more(record: &queue::ScheduleRecord) -> String {
@@ -241,6 +250,28 @@ pub(crate) fn unfit(error: &queue::ScheduleError) -> Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The story: a stored schedule whose zone the machine lacks had no next instant, and its preview blamed its end.
+    #[test]
+    fn a_schedule_whose_zone_is_missing_says_so() {
+        let cadence = |zone: &str| queue::Cadence::Cron { text: "0 2 * * *".into(), zone: zone.into() };
+        let record = |zone: &str, next: Option<Timestamp>| {
+            let schedule = queue::Schedule::new(cadence(zone)).into();
+            let record = queue::ScheduleRecord::new(schedule, Seq(1), Timestamp::EPOCH, Timestamp::EPOCH);
+            queue::ScheduleRecord { next, ..record }
+        };
+        let body = |record: queue::ScheduleRecord| {
+            let (queue, name) =
+                (QueueName::new("q").expect("a name"), ScheduleName::new("s").expect("a name"));
+            schedule_body(&queue::ScheduleView { queue, name, record: record.into() })
+        };
+        let missing = "`Mars/Olympus` is no time zone";
+        assert_eq!(body(record("Mars/Olympus", None)).fault.as_deref(), Some(missing));
+        assert_eq!(body(record("Europe/Berlin", None)).fault, None, "its end has come");
+        assert_eq!(body(record("Europe/Berlin", Some(Timestamp::EPOCH))).fault, None);
+        let note = preview(&record("Mars/Olympus", None), "s", 3).note.expect("nothing comes");
+        assert!(note.contains(missing) && !note.contains("`end`"), "{note}");
+    }
 
     #[test]
     fn a_cursor_leads_back_to_its_name() {

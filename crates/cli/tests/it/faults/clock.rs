@@ -232,6 +232,7 @@ fn a_start_on_the_same_boot_believes_no_clock_that_was_set_far_ahead() {
     assert!(home.last_words().contains("the wall clock is 72"), "{}", home.last_words());
     let server = jumper.start();
     assert!(line("clock_ahead").contains("ahead_ms=7"));
+    assert!(line("clock_ahead").contains("written=") && line("clock_ahead").contains("now="));
     assert_eq!(offset_ms(&server), 0, "it is believed");
 }
 

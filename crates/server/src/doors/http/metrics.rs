@@ -33,7 +33,7 @@ use crate::telemetry::metrics::Scrapes;
 use crate::telemetry::metrics::accept;
 use crate::telemetry::metrics::page::{Page, Samples, metrics};
 use crate::telemetry::metrics::process::Process;
-use crate::telemetry::metrics::queue_labels::{Labelled, Others};
+use crate::telemetry::metrics::queue_labels::{Labelled, Others, QUEUES_MAX};
 use crate::telemetry::metrics::shard_pages::ShardPages;
 use crate::telemetry::requests::{OfRoute, REQUEST_BOUNDS_US, Seen, WAIT_BOUNDS_US};
 use crate::translate::twin::Twin;
@@ -80,7 +80,7 @@ async fn look(app: &App) -> (Queues, Box<Stats>, bool) {
         stats = figures;
     }
     let (labelled, others) = scrape.end(&forgotten.unwrap_or_default(), |queue| pages.is_silent(queue));
-    let is_short = others.queues > 0;
+    let is_short = others.queues > 0 && labelled.len() >= QUEUES_MAX;
     if is_short && !*without_label {
         let queues = others.queues;
         tracing::info!(
@@ -169,7 +169,9 @@ metrics! {
     /// 1 if the queue is paused, otherwise 0; for `{other}`, the number of paused queues
     Gauge tickwheel_queue_paused {queue}:
         |figures, out| figures.queues.present().try_for_each(|(queue, .., paused)| out.put(&[queue], paused));
-    /// Queues that share `{other}`, because 1,000 others have a series of their own
+    /// Queues that share `{other}`
+    ///
+    /// 1,000 queues have a series of their own, and each scrape gives it to 50 new ones at most
     Gauge tickwheel_queues_without_label: |figures, out| out.is(figures.queues.others.queues);
     /// Age of the due time of the oldest ready task of the queue; 0 if none is ready
     ///

@@ -8,8 +8,8 @@ use axum::http::header::LOCATION;
 use axum::response::Response;
 use tickwheel_api::path::schedule_path;
 use tickwheel_api::{
-    Answer, DeleteScheduleAnswer, PreviewBody, PreviewQuery, Problem, ScheduleGone, ScheduleSort,
-    ScheduleSpec, SchedulesPage, SchedulesQuery,
+    Answer, DeleteScheduleAnswer, PreviewBody, PreviewQuery, ScheduleGone, ScheduleSort, ScheduleSpec,
+    SchedulesPage, SchedulesQuery,
 };
 use tickwheel_queue::{
     DeleteSchedule, GetSchedule, ListAllSchedules, ListSchedules, PutSchedule, QueueName, SCHEDULES_PAGE_MAX,
@@ -86,7 +86,6 @@ async fn preview(call: Call) -> Result<Response, Refusal> {
     let view = find(&call.caller, call.queue(), &name).await?;
     // The instants of a rare expression may be far ahead, so another thread computes them.
     let preview = aside(move || schedule::preview(&view.record, view.name.as_str(), count)).await?;
-    let preview = preview.map_err(|error| Problem::internal(format!("{error}; put the schedule anew")))?;
     Ok(answer::json(StatusCode::OK, &preview))
 }
 
@@ -100,8 +99,7 @@ async fn preview_unstored(mut call: Call) -> Result<Response, Refusal> {
     let preview = aside(move || -> Result<PreviewBody, Refusal> {
         let schedule = schedule::schedule(spec)?;
         let record = app.queue.as_if_put(schedule.into()).map_err(|error| schedule::unfit(&error))?;
-        // The expression was read a moment ago.
-        Ok(schedule::preview(&record, "", count).map_err(|error| Problem::internal(error.to_string()))?)
+        Ok(schedule::preview(&record, "", count))
     });
     Ok(answer::json(StatusCode::OK, &preview.await??))
 }

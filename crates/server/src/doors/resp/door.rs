@@ -165,7 +165,8 @@ impl RespDoor {
                 let lease = Lease::new(&queue(name)?);
                 let end = pending::<Result<(), ()>>();
                 let leased = caller(Right::Consume, name)?.lease(lease, wait, None, end).await?;
-                let Leasing { leased, .. } = leased.map_err(|why| Problem::internal(why.to_string()))?;
+                let Leasing { leased, held: _held, .. } =
+                    leased.map_err(|why| Problem::internal(why.to_string()))?;
                 Ok(leased.first().map_or("*-1\r\n".to_owned(), |task| {
                     let body = String::from_utf8_lossy(task.body.payload_at(task.step).0);
                     let parts = [task.key.as_str(), &task.token.to_string(), &*body].map(bulk);

@@ -16,7 +16,7 @@
 //! - Counts that were shown under a label never move to `{other}`. When a queue loses its label or is forgotten, its
 //!   counts since the last scrape go to `{other}`.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use tickwheel_queue::{QueueCounts, QueueFigures, QueueName, Timestamp};
 
@@ -61,8 +61,10 @@ pub(crate) struct Scrape<'a> {
     labels: &'a mut QueueLabels,
     /// The counts of queues with a label.
     labelled: BTreeMap<QueueName, QueueCounts>,
-    /// Queues with tasks that have no label, at most [`QUEUES_MAX`] of each namespace.
+    /// Queues with tasks that have no label: at most [`QUEUES_MAX`], and beyond them [`NEW_LABELS_MAX`] of each of as many namespaces.
     with_tasks: BTreeMap<String, VecDeque<QueueCounts>>,
+    /// The number of these queues.
+    kept: usize,
     /// Queues without tasks that have no label, at most [`QUEUES_MAX`].
     empty: Vec<QueueCounts>,
     others: Others,
@@ -127,6 +129,7 @@ impl QueueLabels {
             labels: self,
             labelled: BTreeMap::new(),
             with_tasks: BTreeMap::new(),
+            kept: 0,
             empty: Vec::new(),
             others: Others::default(),
             silent: 0,
@@ -167,12 +170,16 @@ impl Scrape<'_> {
             if self.empty.len() < QUEUES_MAX { self.empty.push(counts) } else { self.others.add(&counts) }
         } else {
             let namespace = namespace(&counts.queue);
-            if !self.with_tasks.contains_key(namespace) {
-                self.with_tasks.insert(namespace.to_owned(), VecDeque::new());
+            let of_namespace = self.with_tasks.get(namespace).map(VecDeque::len);
+            let fits = self.kept < QUEUES_MAX
+                || of_namespace.map_or(self.with_tasks.len() < QUEUES_MAX, |len| len < NEW_LABELS_MAX);
+            if !fits {
+                return self.others.add(&counts);
             }
+            self.kept += 1;
             match self.with_tasks.get_mut(namespace) {
-                Some(kept) if kept.len() < QUEUES_MAX => kept.push_back(counts),
-                _ => self.others.add(&counts),
+                Some(kept) => kept.push_back(counts),
+                None => drop(self.with_tasks.insert(namespace.to_owned(), VecDeque::from([counts]))),
             }
         }
     }
@@ -215,17 +222,23 @@ impl Scrape<'_> {
     /// `{other}`.
     fn give_labels(&mut self) {
         let most = QUEUES_MAX.saturating_sub(self.labels.given_total).max(NEW_LABELS_MAX);
-        let waiting: usize = self.with_tasks.values().map(VecDeque::len).sum();
-        self.make_room(waiting.min(most));
+        self.make_room(self.kept.min(most));
         let mut held = self.held();
+        // The namespaces with a queue that waits, the one with the fewest labels first.
+        let of = |held: &BTreeMap<String, usize>, namespace: &str| held.get(namespace).copied().unwrap_or(0);
+        let waiting = self.with_tasks.keys();
+        let mut line: BTreeSet<(usize, String)> =
+            waiting.map(|namespace| (of(&held, namespace), namespace.clone())).collect();
         let mut given = 0;
         while given < most
-            && let Some(namespace) = self.poorest(&held)
+            && let Some((_, namespace)) = line.pop_first()
             && (self.free() > 0 || self.take_from_richer(&namespace, &mut held))
         {
-            let counts = self.with_tasks.get_mut(&namespace).and_then(VecDeque::pop_front);
-            self.give(counts.expect("a queue of it waits"));
-            *held.entry(namespace).or_default() += 1;
+            let waiting = self.with_tasks.get_mut(&namespace);
+            let Some(counts) = waiting.and_then(VecDeque::pop_front) else { continue };
+            self.give(counts);
+            *held.entry(namespace.clone()).or_default() += 1;
+            line.insert((of(&held, &namespace), namespace));
             given += 1;
         }
         let rest = core::mem::take(&mut self.with_tasks).into_values().flatten();
@@ -245,24 +258,17 @@ impl Scrape<'_> {
         self.labelled.insert(counts.queue.clone(), counts);
     }
 
-    /// The number of labels of each namespace that has some.
+    /// The number of labels of each namespace that has some, those that are not shown included.
     fn held(&self) -> BTreeMap<String, usize> {
         let mut held = BTreeMap::new();
-        for queue in self.labelled.keys() {
+        let silent = self.labels.given.keys().filter(|queue| !self.labelled.contains_key(*queue));
+        for queue in self.labelled.keys().chain(silent) {
             match held.get_mut(namespace(queue)) {
                 Some(count) => *count += 1,
                 None => drop(held.insert(namespace(queue).to_owned(), 1)),
             }
         }
         held
-    }
-
-    /// The namespace with the fewest labels among those with a queue that waits for one.
-    fn poorest(&self, held: &BTreeMap<String, usize>) -> Option<String> {
-        let waiting = self.with_tasks.iter().filter(|(_, queues)| !queues.is_empty());
-        let (namespace, _) =
-            waiting.min_by_key(|(namespace, _)| held.get(*namespace).copied().unwrap_or(0))?;
-        Some(namespace.clone())
     }
 
     /// Takes a label from the namespace with the most labels, if that leaves it no fewer than `namespace` then has. The newest queue loses its
