@@ -122,7 +122,7 @@ impl World {
                     RowState::Gone => Phase::Ending { was_refused: false, behind: CallId(self.last_call) },
                     RowState::Refused(why) => {
                         let is_right = match one.row.act {
-                            RowAct::Put(..) => why.contains("leased"),
+                            RowAct::Put(..) => why.contains("a worker has the task"),
                             RowAct::Cancel => false,
                             RowAct::Nonsense => why.contains("the op is"),
                         };
