@@ -33,7 +33,9 @@ fn queues_are_counted_by_state_and_listed_by_name() {
     let (a, b) = (counts("a", [0, 1, 1]), counts("b", [1, 0, 0]));
     assert_eq!(served.expect(200, "GET", "/v1/queues", ""), json!({"queues": [a, b], "next_cursor": null}));
     assert_eq!(served.expect(200, "GET", "/v1/queues/a", ""), a);
-    assert_eq!(served.expect(200, "GET", "/v1/queues/never-used", ""), counts("never-used", [0, 0, 0]));
+    let mut none = counts("never-used", [0, 0, 0]);
+    none["exists"] = json!(false);
+    assert_eq!(served.expect(200, "GET", "/v1/queues/never-used", ""), none);
 }
 
 fn queue_names(page: &Value) -> Vec<&str> {
