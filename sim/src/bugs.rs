@@ -57,7 +57,7 @@ pub const STATEMENTS: [Bug; 10] = [
 ///
 /// A cancelled task that comes back breaks P5, an acked one P4; the seed decides which of the two comes first. A task
 /// that is lost and put again looks like a second task (P6).
-pub const BUGS: [Bug; 54] = [
+pub const BUGS: [Bug; 55] = [
     // In the store.
     bug("reply-before-sync", &["P1", "P4", "P5", "P6"]),
     bug("no-dir-sync", &["P1"]),
@@ -79,6 +79,8 @@ pub const BUGS: [Bug; 54] = [
     bug("u32-deadline-wrap", &["P2"]),
     // In the engine.
     bug("wall-clock-wait", &["P7"]),
+    // A task that expires or fires too early does so by a clock that the start had no reason to believe.
+    bug("hold-forgotten", &["P2", "P4", "P5", "limits"]),
     bug("lost-wake-up", &["P3"]),
     bug("cancel-after-grant", &["P5"]),
     // The old slot of the task may belong to another task when it is opened, and that task then fires early.

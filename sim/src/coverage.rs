@@ -64,6 +64,8 @@ pub struct Coverage {
     pub glitches: u64,
     /// Times the wall clock stood still.
     pub freezes: u64,
+    /// Starts that held back what fell due, because the wall clock was far ahead of what was written down.
+    pub holds: u64,
     /// Times that a long time passed (up to 30 days) without a turn of the server.
     pub stalls: u64,
     /// Whole lists compared.
@@ -123,6 +125,7 @@ impl Coverage {
             + self.undelivered
             + self.jumps
             + self.glitches
+            + self.holds
             + self.freezes
             + self.stalls
             + self.damages
@@ -159,6 +162,7 @@ impl AddAssign for Coverage {
         self.lost += other.lost;
         self.jumps += other.jumps;
         self.glitches += other.glitches;
+        self.holds += other.holds;
         self.freezes += other.freezes;
         self.stalls += other.stalls;
         self.lists += other.lists;
@@ -231,8 +235,8 @@ impl fmt::Display for Coverage {
         )?;
         writeln!(
             f,
-            "wall clock: jumps {}, glitches {}, freezes {}; stalls {}; full disks {}, calls refused for space {}",
-            self.jumps, self.glitches, self.freezes, self.stalls, self.full, self.refused_full
+            "wall clock: jumps {}, glitches {}, freezes {}, far ahead at a start {}; stalls {}; full disks {}, calls refused for space {}",
+            self.jumps, self.glitches, self.freezes, self.holds, self.stalls, self.full, self.refused_full
         )?;
         writeln!(
             f,

@@ -191,6 +191,12 @@ impl Oracle {
         self.clock.read(mono_ns, wall_ns);
     }
 
+    /// As [`time_ns`](Self::time_ns), of a server that holds back what fell due after `falls_due_ns`, because its start found the wall clock far
+    /// ahead of what was written down. `begins`: it has just started.
+    pub fn time_held_ns(&mut self, mono_ns: u64, wall_ns: i128, falls_due_ns: i128, begins: bool) {
+        self.clock.read_held(mono_ns, wall_ns, falls_due_ns, begins);
+    }
+
     /// A client sent a call.
     ///
     /// # Panics

@@ -104,7 +104,7 @@ impl Play {
             disk,
             server: None,
             oracle: Oracle::new(0, WALL_START_MS),
-            now: Now { mono_ns: 0, wall, wall_sub_ns: 0, wall_width_ns: 0 },
+            now: Now { mono_ns: 0, wall, wall_sub_ns: 0, wall_width_ns: 0, held_ms: 0 },
             calls: 0,
             open: Vec::new(),
             token: None,

@@ -314,7 +314,13 @@ impl World {
         let now = self.clocks.now();
         let (mono_ms, wall_ms) = (now.mono_tick(), now.wall.as_ms());
         self.trace.event(format_args!("it is {mono_ms} ms, wall {wall_ms}"));
-        self.oracle.time_ns(now.mono_ns, self.clocks.believed_ns());
+        match self.clocks.hold() {
+            None => self.oracle.time_ns(now.mono_ns, self.clocks.believed_ns()),
+            Some((falls_due_ns, begins)) => {
+                self.coverage.holds += u64::from(begins);
+                self.oracle.time_held_ns(now.mono_ns, self.clocks.believed_ns(), falls_due_ns, begins);
+            }
+        }
         self.planner.time(wall_ms);
     }
 
@@ -323,7 +329,9 @@ impl World {
         let wake = self.server.as_ref()?.next_wake();
         let by_wall = wake.wall.map(|at| self.clocks.until_wall(at));
         let by_mono = wake.mono_ms.map(|at| self.clocks.until_mono(at));
-        [by_wall, by_mono].into_iter().flatten().min()
+        // While a start holds something back, the server looks at its clock once a second.
+        let look = (self.clocks.now().held_ms > 0).then_some(1_000_000_000);
+        [by_wall, by_mono, look].into_iter().flatten().min()
     }
 
     /// Leaves the disk only the space in use and 0 to 60,000 bytes more; or, if the disk was full, takes the limit away.

@@ -269,7 +269,7 @@ mod tests {
     use crate::settings::{Rule, RuleName};
     use crate::time::{Now, Timestamp};
 
-    const NOW: Now = Now { mono_ns: 0, wall: Timestamp::EPOCH, wall_sub_ns: 0, wall_width_ns: 0 };
+    const NOW: Now = Now { mono_ns: 0, wall: Timestamp::EPOCH, wall_sub_ns: 0, wall_width_ns: 0, held_ms: 0 };
 
     fn ledger(bounds: &Bounds) -> Ledger {
         Ledger::new(&Acquired::of_new_shard(), bounds)

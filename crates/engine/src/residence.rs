@@ -298,7 +298,7 @@ impl Residence {
 
     /// Takes out the next stub that is due by now.
     pub(crate) fn pop_due_stub(&mut self, now: Now) -> Option<WaitingStub> {
-        let stub = self.stubs.first().copied().filter(|stub| stub.due_at <= now.wall)?;
+        let stub = self.stubs.first().copied().filter(|stub| stub.due_at <= now.falls_due())?;
         self.stubs.pop_first();
         Some(stub)
     }

@@ -98,6 +98,11 @@ impl fmt::Display for Timestamp {
 /// The wall clock may be known as an interval only, because it is the clock of a database whose answers take time. `wall` is the lower end:
 /// nothing is taken for due that is not due. `wall_width_ns` is the width of the interval. What counts from now, such as a delay, counts from
 /// the upper end, so that it is never over too early.
+///
+/// After a start that found the wall clock far ahead of what was written down, nothing tells a clock that was set wrong from a machine that was
+/// off. Until the clock has stood for a while, `held_ms` is above 0, and [`falls_due`](Self::falls_due) is behind `wall`. What undoes itself
+/// (a delay that counts from now, the end of a lease) goes by `wall`. What cannot be undone (a task that falls due, expires or is forgotten, a
+/// schedule, the end of a pause) goes by `falls_due`.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Now {
     /// Nanoseconds on the monotonic clock, from an origin that the caller chooses.
@@ -108,6 +113,8 @@ pub struct Now {
     pub wall_sub_ns: u32,
     /// By how much more the wall clock may show (ns); 0: it is known exactly.
     pub wall_width_ns: u64,
+    /// By how much the instant by which tasks fall due is behind `wall` (ms); 0: it is `wall`.
+    pub held_ms: u64,
 }
 
 impl Now {
@@ -115,13 +122,27 @@ impl Now {
     #[cfg(test)]
     pub(crate) fn at_ms(ms: u64) -> Self {
         let wall = Timestamp::EPOCH.saturating_plus_ms(ms);
-        Self { mono_ns: ms * 1_000_000, wall, wall_sub_ns: 0, wall_width_ns: 0 }
+        Self { mono_ns: ms * 1_000_000, wall, wall_sub_ns: 0, wall_width_ns: 0, held_ms: 0 }
     }
 
     /// Returns the monotonic clock in milliseconds, rounded down, so that nothing is due before its millisecond has begun.
     #[must_use]
     pub const fn mono_tick(self) -> u64 {
         self.mono_ns / 1_000_000
+    }
+
+    /// Returns the instant by which tasks fall due, expire and are forgotten now: what was due by it is due in any case.
+    #[must_use]
+    pub fn falls_due(self) -> Timestamp {
+        let by_ms = self.wall.as_ms().saturating_sub_unsigned(self.held_ms);
+        Timestamp::from_ms(by_ms).unwrap_or(Timestamp::EPOCH)
+    }
+
+    /// Returns this moment as schedules see it: the wall clock shows [`falls_due`](Self::falls_due), so that no instant after it has come or was
+    /// missed.
+    #[must_use]
+    pub(crate) fn unheld(self) -> Self {
+        Self { wall: self.falls_due(), held_ms: 0, ..self }
     }
 
     /// Returns the latest instant that the wall clock may show now, rounded down to the millisecond.
@@ -203,6 +224,7 @@ mod tests {
             wall: Timestamp::from_ms(wall_ms).expect("not negative"),
             wall_sub_ns,
             wall_width_ns: 0,
+            held_ms: 0,
         }
     }
 

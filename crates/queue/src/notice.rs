@@ -90,22 +90,24 @@ pub enum ClockChange {
         ahead_ms: i64,
     },
     /// At a start, the wall clock is far ahead of the last time in the data, and another boot of the machine, or another machine, wrote that time.
-    /// Nothing tells a clock that was set wrong from a machine that was off, so the wall clock is believed.
+    /// Nothing tells a clock that was set wrong from a machine that was off. The wall clock is believed, but what fell due since the last time in
+    /// the data is held back until the clock has stood for a minute.
     AheadAtStart {
         /// How far the wall clock is ahead of the last time in the data (ms).
         ahead_ms: i64,
         /// The last time in the data.
         written: Timestamp,
     },
-    /// No further step came within one minute of a doubted step, so the doubted step is believed now.
+    /// No further step came within one minute of a doubted step, so the doubted step is believed now. Or no step came within one minute of
+    /// [`AheadAtStart`](Self::AheadAtStart), so nothing is held back any more.
     Believed {
-        /// How far the believed wall clock moved (ms).
+        /// How far the time moved by which tasks fall due (ms).
         by_ms: i64,
     },
-    /// The wall clock went back before its step was believed. The step had no effect.
+    /// The wall clock went back before its step, or a clock far ahead at a start, was believed. No task fell due by it.
     GoneBack {
-        /// How far the wall clock was ahead of the believed wall clock when it came back (ms); less than 0 is behind. The believed wall
-        /// clock moves by this.
+        /// How far the wall clock was ahead of the time by which tasks fall due when it came back (ms); less than 0 is behind. That time moves by
+        /// this.
         by_ms: i64,
     },
 }

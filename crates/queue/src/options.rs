@@ -204,8 +204,8 @@ impl Options {
     }
 
     /// Refuses an opening whose wall clock is further ahead of the last time in the data than `max`. Default: no limit. Without the limit, an
-    /// opening believes the wall clock, unless the same boot of the machine has written down another time. A queue with a virtual clock has
-    /// no such limit.
+    /// opening whose clock is more than five minutes ahead holds back for a minute what fell due since the last time in the data. A queue with a
+    /// virtual clock has no such limit.
     #[must_use]
     pub fn clock_max_ahead(mut self, max: Duration) -> Self {
         self.clock_max_ahead = Some(max);

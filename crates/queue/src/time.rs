@@ -29,7 +29,7 @@ fn since_1970() -> Duration {
 pub(crate) struct ClockStatus {
     /// The number of steps that were noticed.
     pub steps: u64,
-    /// How far the wall clock is ahead of the believed wall clock (ms).
+    /// How far the wall clock is ahead of the time by which tasks fall due (ms).
     pub offset_ms: i64,
     /// By how much the wall clock may be ahead of the believed wall clock, if no step is doubted.
     pub width: Duration,
@@ -78,8 +78,8 @@ impl Time {
     /// Returns the wall clock that is believed, to be written down for a later process.
     pub(crate) fn note(&self) -> Option<ClockNote> {
         let Self::Real { guard, boot: Some(boot), .. } = self else { return None };
-        let (boot_ns, wall_ns) = guard.to_write();
-        Some(ClockNote { boot: *boot, boot_ns, wall_ns: u64::try_from(wall_ns).ok()? })
+        let (boot_ns, wall_ns, held_ns) = guard.to_write();
+        Some(ClockNote { boot: *boot, boot_ns, wall_ns: u64::try_from(wall_ns).ok()?, held_ns })
     }
 
     pub(crate) fn virtual_at(start: Timestamp) -> Self {
@@ -87,16 +87,16 @@ impl Time {
     }
 
     pub(crate) fn now(&mut self) -> Now {
-        let (mono_ns, wall_ns, wall_width_ns) = match self {
+        let (mono_ns, wall_ns, wall_width_ns, held_ms) = match self {
             Self::Real { clock, guard, source, .. } => {
                 let reading = read(clock, source.as_ref());
                 let believed_ns = guard.observe(reading);
-                (reading.mono_ns, believed_ns, guard.width_ns())
+                (reading.mono_ns, believed_ns, guard.width_ns(), guard.held_ms())
             }
-            Self::Virtual { mono_ns, wall_ns } => (*mono_ns, *wall_ns, 0),
+            Self::Virtual { mono_ns, wall_ns } => (*mono_ns, *wall_ns, 0, 0),
         };
         let (wall, wall_sub_ns) = split(wall_ns);
-        Now { mono_ns, wall, wall_sub_ns, wall_width_ns }
+        Now { mono_ns, wall, wall_sub_ns, wall_width_ns, held_ms }
     }
 
     /// Returns how long to wait for `wake`, at most [`WAIT_MAX`]. With a virtual clock this is always [`WAIT_MAX`], because only a call
@@ -153,10 +153,11 @@ impl Time {
     }
 }
 
-/// Returns the time from `now` to the earlier of the two wakes, each on its own clock; `None` if there is no wake.
+/// Returns the time from `now` to the earlier of the two wakes, each on its own clock; `None` if there is no wake. The wake by the wall clock
+/// is one of what falls due. While that is held back, the queue looks once in [`WAIT_MAX`] for what goes by the wall clock itself.
 pub(crate) fn until(now: Now, wake: NextWake) -> Option<Duration> {
     let by_wall = wake.wall.map(|at| {
-        Duration::from_millis(at.ms_since(now.wall))
+        Duration::from_millis(at.ms_since(now.falls_due()))
             .saturating_sub(Duration::from_nanos(now.wall_sub_ns.into()))
     });
     let by_mono =
@@ -176,10 +177,14 @@ fn read(clock: &SystemClock, source: Option<&WallClock>) -> Reading {
 /// Returns what the notes and the last wall time in the data say.
 fn written(notes: &[ClockNote], boot: Option<u128>, last: Timestamp) -> Written {
     let of_this_boot = notes.iter().filter(|note| Some(note.boot) == boot).max_by_key(|note| note.boot_ns);
-    match of_this_boot {
-        Some(note) => Written::SameBoot { boot_ns: note.boot_ns, wall_ns: note.wall_ns.into() },
-        None if last == Timestamp::EPOCH => Written::Nothing,
-        None => Written::OtherBoot { wall_ns: i128::from(last.as_ms()) * 1_000_000 },
+    if let Some(ClockNote { boot: _, boot_ns, wall_ns, held_ns }) = of_this_boot.copied() {
+        return Written::SameBoot { boot_ns, wall_ns: wall_ns.into(), held_ns };
+    }
+    // A stop wrote its note after the last commit.
+    let noted_ns = notes.iter().map(|note| note.wall_ns.saturating_sub(note.held_ns).into());
+    match noted_ns.fold(i128::from(last.as_ms()) * 1_000_000, i128::max) {
+        0 => Written::Nothing,
+        wall_ns => Written::OtherBoot { wall_ns },
     }
 }
 

@@ -1,5 +1,6 @@
 //! [`WallGuard`]: decides which wall time is believed.
 
+mod hold;
 mod lines;
 #[cfg(test)]
 mod tests;
@@ -10,6 +11,7 @@ use std::time::Duration;
 use tickwheel_engine::Timestamp;
 use tickwheel_store::WallSpan;
 
+use self::hold::{Hold, HoldEnd};
 use self::lines::Lines;
 use crate::notice::ClockChange;
 
@@ -50,8 +52,10 @@ pub enum Written {
         boot_ns: u64,
         /// The wall time that was believed.
         wall_ns: i128,
+        /// By how much what fell due was behind `wall_ns`, because a start held it back.
+        held_ns: u64,
     },
-    /// The last wall time of an earlier boot, or of another machine. Nothing tells how long ago that was.
+    /// The last wall time of an earlier boot, or of another machine, by which tasks fell due. Nothing tells how long ago that was.
     OtherBoot {
         /// The wall time that was believed.
         wall_ns: i128,
@@ -80,6 +84,9 @@ impl Reading {
 /// A clock that is known as an interval only has stepped once its interval has nothing in common with the one that was expected. The guard
 /// believes the lower end, which moves ahead when the interval becomes narrow. That is no step.
 ///
+/// A start on another boot may find the clock far ahead of what was written down. Then nothing tells a wrong clock from a machine that was off.
+/// The guard believes such a clock, but holds back what falls due ([`held_ns`](Self::held_ns)) until the clock has stood for a minute.
+///
 /// ```
 /// use tickwheel_queue::wall::{Reading, WallGuard};
 /// let second = 1_000_000_000;
@@ -105,6 +112,8 @@ pub struct WallGuard {
     lines: Lines,
     /// When a step that is not believed yet was first seen (monotonic ns); `None` if no step is doubted.
     doubted_since_ns: Option<u64>,
+    /// The hold after a start that found the clock far ahead; `None`: nothing is held back.
+    hold: Option<Hold>,
     /// How far the first reading was ahead of what was written down (ns).
     ahead_at_start_ns: i128,
     steps: u64,
@@ -123,6 +132,7 @@ impl WallGuard {
             age_ns: 0,
             lines: Lines::new(first.span()),
             doubted_since_ns: None,
+            hold: None,
             ahead_at_start_ns: 0,
             steps: 0,
             changes: VecDeque::new(),
@@ -132,30 +142,30 @@ impl WallGuard {
     /// Returns a guard that goes on from what an earlier process has written down.
     #[must_use]
     pub fn going_on(first: Reading, written: Written) -> Self {
-        let expected = match written {
+        let (expected, held_ns, is_same_boot) = match written {
             Written::Nothing => return Self::new(first),
-            Written::SameBoot { boot_ns, wall_ns } => {
-                wall_ns.saturating_add(i128::from(first.boot_ns) - i128::from(boot_ns))
+            Written::SameBoot { boot_ns, wall_ns, held_ns } => {
+                let passed_ns = i128::from(first.boot_ns) - i128::from(boot_ns);
+                (wall_ns.saturating_add(passed_ns), i128::from(held_ns), true)
             }
-            Written::OtherBoot { wall_ns } => wall_ns,
+            Written::OtherBoot { wall_ns } => (wall_ns, 0, false),
         };
-        let is_same_boot = matches!(written, Written::SameBoot { .. });
         let by_ns = first.span().ahead_ns(WallSpan::exact(expected));
         let max_ns = CLOCK_GUARD.as_nanos() as i128;
-        let is_far = by_ns.abs() > max_ns;
-        let mut guard = if is_same_boot && is_far {
+        let mut guard = if is_same_boot && by_ns.abs() > max_ns {
             let mut guard = Self::new(Reading { wall_ns: expected, width_ns: 0, ..first });
             guard.observe(first);
             guard
         } else {
-            // Nothing tells a clock that was set wrong from a machine that was off, so it is believed, and told.
-            let mut guard = Self::new(first);
-            if by_ns > max_ns {
-                let written = Timestamp::from_ms(ms(expected)).unwrap_or_default();
-                guard.note(ClockChange::AheadAtStart { ahead_ms: ms(by_ns), written });
-            }
-            guard
+            Self::new(first)
         };
+        if !is_same_boot && by_ns > max_ns {
+            let written = Timestamp::from_ms(ms(expected)).unwrap_or_default();
+            guard.note(ClockChange::AheadAtStart { ahead_ms: ms(by_ns), written });
+        }
+        let from_ns = expected - held_ns;
+        let is_held = held_ns > 0 || !is_same_boot && by_ns > max_ns;
+        guard.hold = is_held.then(|| Hold::new(from_ns, guard.believed_ns, first.mono_ns));
         guard.ahead_at_start_ns = by_ns;
         guard
     }
@@ -194,7 +204,25 @@ impl WallGuard {
         } else {
             self.believed_ns = expected_ns;
         }
+        self.go_on_holding(has_stepped);
         self.believed_ns
+    }
+
+    fn go_on_holding(&mut self, has_stepped: bool) {
+        let Some(hold) = &mut self.hold else { return };
+        if has_stepped {
+            hold.stepped(self.last.mono_ns);
+        }
+        if self.doubted_since_ns.is_some() {
+            return;
+        }
+        let Some(end) = hold.go_on(self.believed_ns, self.age_ns, self.last.mono_ns) else { return };
+        let by_ms = ms(hold.behind_ns());
+        self.hold = None;
+        self.note(match end {
+            HoldEnd::Stood => ClockChange::Believed { by_ms },
+            HoldEnd::GoneBack => ClockChange::GoneBack { by_ms },
+        });
     }
 
     /// Notes when the doubted step was first seen, and returns whether no further step has come for [`GUARD_STANDS`]. If the clock has just
@@ -237,17 +265,34 @@ impl WallGuard {
         self.width_ns
     }
 
-    /// Returns the last reading of the boot-time clock and the wall time that was believed then (ns), to be written down for
-    /// [`going_on`](Self::going_on).
+    /// Returns by how much the instant by which tasks fall due is behind the wall time that was last believed (ns). It is above 0 only after a
+    /// start that found the clock far ahead of what was written down.
     #[must_use]
-    pub fn to_write(&self) -> (u64, i128) {
-        (self.last.boot_ns, self.believed_ns)
+    pub fn held_ns(&self) -> u64 {
+        let behind_ns = self.hold.map_or(0, |hold| hold.behind_ns());
+        u64::try_from(behind_ns).unwrap_or(u64::MAX)
     }
 
-    /// Returns how far the wall clock is ahead of the believed wall clock (ns). The number is 0 unless a step is doubted.
+    /// Returns [`held_ns`](Self::held_ns) for [`Now`](tickwheel_engine::Now): by how many milliseconds the one that has begun by the time by which
+    /// tasks fall due is behind the one that has begun by the wall clock.
+    #[must_use]
+    pub fn held_ms(&self) -> u64 {
+        let falls_due_ns = self.believed_ns - i128::from(self.held_ns());
+        split(self.believed_ns).0.ms_since(split(falls_due_ns).0)
+    }
+
+    /// Returns the last reading of the boot-time clock, the wall time that was believed then, and [`held_ns`](Self::held_ns) (ns), to be written
+    /// down for [`going_on`](Self::going_on).
+    #[must_use]
+    pub fn to_write(&self) -> (u64, i128, u64) {
+        (self.last.boot_ns, self.believed_ns, self.held_ns())
+    }
+
+    /// Returns how far the wall clock is ahead of the time by which tasks fall due (ns). The number is 0 unless a step is doubted, or a start
+    /// holds back what falls due.
     #[must_use]
     pub fn offset_ns(&self) -> i128 {
-        self.last.wall_ns - self.believed_ns
+        self.last.wall_ns - self.believed_ns + i128::from(self.held_ns())
     }
 }
 

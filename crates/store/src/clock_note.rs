@@ -20,6 +20,8 @@ pub struct ClockNote {
     pub boot_ns: u64,
     /// The wall clock that was believed at that moment (ns since 1970).
     pub wall_ns: u64,
+    /// By how much the instant by which tasks fell due was behind `wall_ns`, because a start held them back (ns).
+    pub held_ns: u64,
 }
 
 impl ClockNote {
@@ -39,13 +41,14 @@ impl ClockNote {
     }
 
     fn of(bytes: &[u8]) -> Option<Self> {
-        let [low, high, boot_ns, wall_ns, ..] = read_own(bytes, MAGIC, FORMAT, SEED).ok()??;
-        Some(Self { boot: u128::from(high) << 64 | u128::from(low), boot_ns, wall_ns })
+        let [low, high, boot_ns, wall_ns, held_ns, _] = read_own(bytes, MAGIC, FORMAT, SEED).ok()??;
+        Some(Self { boot: u128::from(high) << 64 | u128::from(low), boot_ns, wall_ns, held_ns })
     }
 
     /// Returns the call that writes this note.
     pub(crate) fn call(self) -> Call {
-        let own: Own = [self.boot as u64, (self.boot >> 64) as u64, self.boot_ns, self.wall_ns, 0, 0];
+        let own: Own =
+            [self.boot as u64, (self.boot >> 64) as u64, self.boot_ns, self.wall_ns, self.held_ns, 0];
         Call::Write { file: CLOCK.into(), offset: 0, bytes: header(MAGIC, FORMAT, SEED, own).to_vec() }
     }
 }
@@ -56,7 +59,7 @@ mod tests {
 
     #[test]
     fn a_note_is_read_as_it_was_written_and_a_damaged_one_is_none() {
-        let note = ClockNote { boot: u128::MAX - 5, boot_ns: 7, wall_ns: u64::MAX };
+        let note = ClockNote { boot: u128::MAX - 5, boot_ns: 7, wall_ns: u64::MAX, held_ns: 9 };
         let Call::Write { bytes, .. } = note.call() else { panic!("it is written") };
         assert_eq!(ClockNote::of(&bytes), Some(note));
         for at in 0..bytes.len() {

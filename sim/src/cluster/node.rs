@@ -228,6 +228,7 @@ impl SimNode {
             wall: Timestamp::from_ms(wall_ms).expect("after 1970"),
             wall_sub_ns: u32::try_from(believed_ns.rem_euclid(1_000_000)).expect("less than a millisecond"),
             wall_width_ns: guard.width_ns(),
+            held_ms: guard.held_ms(),
         })
     }
 }

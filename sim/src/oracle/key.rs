@@ -189,14 +189,14 @@ impl Key {
 
     /// Whether the key certainly has a task that is ready or due now.
     pub(super) fn must_be_ready(&self, clock: &Clock) -> bool {
-        let wall = clock.last().1;
+        let wall = clock.surely_due(clock.now(), clock.now());
         let is_ready = |task: &Task| !task.leased && (task.ready == Some(true) || task.due.1 <= wall);
         self.certain(clock).is_some_and(is_ready)
     }
 
     /// Whether the task of this key, held by no worker, had certainly expired before `op` took effect.
     pub(super) fn had_expired(&self, op: &Op, clock: &Clock) -> bool {
-        let low = clock.walls(op.from, op.to).0;
+        let low = clock.surely_due(op.from, op.to);
         let over = |world: &World| {
             let task = world.task.as_ref().filter(|task| !task.leased);
             task.and_then(|task| task.expires).is_some_and(|(_, last)| last <= low)
@@ -221,7 +221,7 @@ impl Key {
 
     /// The task of this key, if in every world it should have been delivered before now, or its lease should have run out.
     pub(super) fn overdue(&self, clock: &Clock) -> Option<&Task> {
-        let wall = clock.last().1;
+        let wall = clock.surely_due(clock.now(), clock.now());
         let late = |world: &World| match &world.task {
             Some(task) if task.leased => world.after_expiry(clock.now(), clock).is_some(),
             Some(task) => task.ready == Some(true) || task.due.1 <= wall,

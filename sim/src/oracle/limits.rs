@@ -37,7 +37,7 @@ impl Hold {
             Pause::For(ms) => ms,
         };
         let last = clock.walls(self.from, self.to).1.saturating_add_unsigned(ms).saturating_add(1);
-        clock.walls(op.from, op.to).0 <= last
+        clock.surely_due(op.from, op.to) <= last
     }
 }
 

@@ -128,7 +128,7 @@ impl World {
         Err(self.hang("the server does not come to rest"))
     }
 
-    fn count_step(&mut self) -> Step {
+    pub(super) fn count_step(&mut self) -> Step {
         if self.trace.step() > STEPS_MAX {
             return Err(self.hang("the liveness phase does not end"));
         }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use tickwheel_engine::{Now, Timestamp};
-use tickwheel_queue::wall::{Reading, WallGuard};
+use tickwheel_queue::wall::{Reading, WallGuard, Written};
 
 use crate::edges;
 use crate::rng::Rng;
@@ -44,8 +44,21 @@ pub(super) struct Clocks {
     /// The believed wall clock of the last hour. An entry is an instant of the boot-time clock (ns), and the distance
     /// of the wall clock from the boot-time clock that was believed until then (ns).
     believed: VecDeque<(u64, i128)>,
+    /// The hold that the start has to make; `None`: nothing is held back.
+    hold: Option<Hold>,
     /// The fault of the guard, if one was found.
     broken: Option<String>,
+}
+
+/// A start on another boot found the wall clock far ahead of what was written down.
+#[derive(Copy, Clone, Debug)]
+struct Hold {
+    /// The wall clock that was written down, minus the boot-time clock at the start (ns).
+    course_ns: i128,
+    /// The monotonic clock when the server started, or when the wall clock was set since (ns).
+    since_ns: u64,
+    /// The oracle knows of the hold.
+    is_told: bool,
 }
 
 /// A glitch: the wall clock goes back, and returns to its course (see [`RETURN_NS`]) later.
@@ -64,7 +77,7 @@ impl Clocks {
     pub(super) fn new(wall_ms: u64, wall_sub_ns: u64, guarded: bool) -> Self {
         let wall_ns = i128::from(wall_ms) * MS_NS + i128::from(wall_sub_ns % 1_000_000);
         let reading = Reading { mono_ns: 0, boot_ns: 0, wall_ns, width_ns: 0 };
-        let now = Now { mono_ns: 0, wall: Timestamp::EPOCH, wall_sub_ns: 0, wall_width_ns: 0 };
+        let now = Now { mono_ns: 0, wall: Timestamp::EPOCH, wall_sub_ns: 0, wall_width_ns: 0, held_ms: 0 };
         let guard = guarded.then(|| WallGuard::new(reading));
         let mut clocks = Self {
             reading,
@@ -76,6 +89,7 @@ impl Clocks {
             shown_ns: reading.wall_ns,
             set_at_ns: 0,
             believed: VecDeque::from([(0, reading.wall_ns)]),
+            hold: None,
             broken: None,
         };
         clocks.believe(reading.wall_ns);
@@ -86,15 +100,61 @@ impl Clocks {
         self.now
     }
 
-    /// A new server process starts with a new guard, which knows no earlier reading.
+    /// A new server process starts with a new guard. Of three starts, one knows no earlier reading, one is on the boot of the process before, and
+    /// one is on another boot.
     pub(super) fn restart(&mut self) {
-        if let Some(guard) = &mut self.guard {
-            *guard = WallGuard::new(self.reading);
-            // The guard believes its first reading, and so the course on which that is.
-            let Reading { boot_ns, wall_ns, .. } = self.reading;
-            self.believed = VecDeque::from([(boot_ns, wall_ns - i128::from(boot_ns))]);
-            self.unsteady();
-            self.believe(self.reading.wall_ns);
+        let Some(guard) = &mut self.guard else { return };
+        let Reading { boot_ns, wall_ns, mono_ns, .. } = self.reading;
+        let (noted_boot_ns, noted_ns, held_ns) = guard.to_write();
+        let other_boot_ns = noted_ns - i128::from(held_ns);
+        let written = match boot_ns / 1_000_000 % 3 {
+            0 => Written::Nothing,
+            1 => Written::SameBoot { boot_ns: noted_boot_ns, wall_ns: noted_ns, held_ns },
+            _ => Written::OtherBoot { wall_ns: other_boot_ns },
+        };
+        *guard = WallGuard::going_on(self.reading, written);
+        let believed_ns = guard.to_write().1;
+        let is_held = match written {
+            Written::Nothing => false,
+            Written::SameBoot { held_ns, .. } => held_ns > 0,
+            Written::OtherBoot { .. } => wall_ns - other_boot_ns > GUARD_NS,
+        };
+        self.hold = is_held.then(|| Hold {
+            course_ns: other_boot_ns - i128::from(boot_ns),
+            since_ns: mono_ns,
+            is_told: false,
+        });
+        // The guard believes its first reading or the time that was written down, and so the course on which that is.
+        self.believed = VecDeque::from([(boot_ns, believed_ns - i128::from(boot_ns))]);
+        self.unsteady();
+        self.believe(believed_ns);
+        self.judge_hold();
+    }
+
+    /// The wall clock by which the server has to make tasks due (ns), and whether the server has just started; `None`: the wall clock that it
+    /// believes.
+    pub(super) fn hold(&mut self) -> Option<(i128, bool)> {
+        let boot_ns = self.reading.boot_ns;
+        let hold = self.hold.as_mut()?;
+        let begins = !std::mem::replace(&mut hold.is_told, true);
+        Some((hold.course_ns + i128::from(boot_ns), begins))
+    }
+
+    /// Judges whether the guard holds back what it has to. A hold may end when the wall clock has not been set for a minute, or is back within
+    /// five minutes of what was written down.
+    fn judge_hold(&mut self) {
+        let (Some(hold), Some(guard)) = (&self.hold, &self.guard) else { return };
+        let behind_ns = self.believed_ns() - (hold.course_ns + i128::from(self.reading.boot_ns));
+        let may_end = self.reading.mono_ns - hold.since_ns >= STANDS_NS || behind_ns <= GUARD_NS;
+        let held_ns = i128::from(guard.held_ns());
+        if held_ns == 0 {
+            if !may_end {
+                self.broken =
+                    Some(format!("a start believed a clock {} ms ahead at once", behind_ns / MS_NS));
+            }
+            self.hold = None;
+        } else if (held_ns - behind_ns).abs() > MS_NS {
+            self.broken = Some(format!("{} ms are held back, not {}", held_ns / MS_NS, behind_ns / MS_NS));
         }
     }
 
@@ -209,9 +269,10 @@ impl Clocks {
         }
     }
 
-    /// Nanoseconds until the believed wall clock shows `at`, if all clocks advance equally.
+    /// Nanoseconds until tasks fall due that are due at `at`, if all clocks advance equally.
     pub(super) fn until_wall(&self, at: Timestamp) -> u64 {
-        let left_ns = i128::from(at.as_ms()) * MS_NS - self.believed_ns();
+        let held_ns = i128::from(self.now.held_ms) * MS_NS;
+        let left_ns = i128::from(at.as_ms()) * MS_NS - (self.believed_ns() - held_ns);
         u64::try_from(left_ns.max(0)).unwrap_or(u64::MAX)
     }
 
@@ -234,6 +295,9 @@ impl Clocks {
             (self.reading.wall_ns - i128::from(boot_ns), believed_ns - i128::from(boot_ns));
         if (shown_ns - shown_before_ns).abs() > STEP_NS {
             self.set_at_ns = self.reading.mono_ns;
+            if let Some(hold) = &mut self.hold {
+                hold.since_ns = self.reading.mono_ns;
+            }
         }
         self.shown_ns = shown_ns;
         if was_doubted || believed_ns != self.reading.wall_ns {
@@ -241,6 +305,7 @@ impl Clocks {
         }
         self.judge(ahead_ns);
         self.believe(believed_ns);
+        self.judge_hold();
     }
 
     /// Judges the guard. A step forward may be believed in three cases: it is small, the clock was set long enough ago,
@@ -268,6 +333,7 @@ impl Clocks {
             wall: Timestamp::from_ms(ms).expect("after 1970"),
             wall_sub_ns: u32::try_from(wall_ns % MS_NS).expect("less than a millisecond"),
             wall_width_ns: 0,
+            held_ms: self.guard.as_ref().map_or(0, WallGuard::held_ms),
         };
     }
 }

@@ -290,9 +290,13 @@ impl World {
             return Ok(());
         }
         // A server that had no space for a task looks for space once a second, and may still use the result of the last look.
-        for _ in 0..5 {
+        // A start that found the clock far ahead holds schedules back for a minute.
+        let mut turns = 0;
+        while turns < 5 || self.clocks.now().held_ms > 0 {
+            self.count_step()?;
             self.advance(1_100_000_000);
             self.turn()?;
+            turns += 1;
         }
         while self.work_off_rota()? {}
         // The server computes the next instant of a schedule only when the last change of the schedule is durable.

@@ -133,7 +133,7 @@ impl World {
 
     fn now(&self) -> Now {
         let wall = Timestamp::EPOCH.saturating_plus_ms(BEGIN_MS + self.now_ms);
-        Now { mono_ns: self.now_ms * 1_000_000, wall, wall_sub_ns: 0, wall_width_ns: 0 }
+        Now { mono_ns: self.now_ms * 1_000_000, wall, wall_sub_ns: 0, wall_width_ns: 0, held_ms: 0 }
     }
 
     /// Starts a server, again and again until it is up, because the machine may die during its recovery.

@@ -104,7 +104,7 @@ pub(crate) struct Serve {
     virtual_clock_at: Option<i64>,
     /// Refuse to start if the wall clock is further than this ahead of the last time in the data, from 1s to 36500d
     ///
-    /// Without it, a start believes its clock, unless the same boot of the machine has written down another time
+    /// Without it, a start whose clock is far ahead holds back for a minute what fell due since the last time in the data
     #[arg(long, help_heading = OF_TASKS, value_name = "DURATION", env = "TICKWHEEL_CLOCK_MAX_AHEAD", value_parser = values::clock_max_ahead)]
     clock_max_ahead: Option<u64>,
     /// The delays for `level` in requests; the first is level 1

@@ -136,7 +136,7 @@ impl Queue {
     /// Returns how many tasks may be handed out now, by the pause, the in-flight limit and the rate of the queue. The limit of each group
     /// is not part of this number.
     pub(crate) fn allowance(&self, now: Now) -> u64 {
-        if self.record.is_paused(now.wall) {
+        if self.record.is_paused(now.falls_due()) {
             return 0;
         }
         let in_flight = self.record.settings.max_in_flight;
@@ -198,7 +198,7 @@ impl Queue {
             dead: self.dead + expired,
             urgent: self.urgent_len() as u64,
             oldest_due: self.oldest_due(),
-            paused: self.record.is_paused(now.wall),
+            paused: self.record.is_paused(now.falls_due()),
             draining: self.record.draining,
             totals: self.totals,
             figures: self.figures,

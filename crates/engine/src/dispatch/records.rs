@@ -59,7 +59,7 @@ impl Dispatch {
         let before = self.queues.get(&name).map(|queue| Arc::clone(&queue.record)).unwrap_or_default();
         let mut record = QueueRecord::clone(&before);
         // A pause that is over is removed from the record.
-        record.paused_until = record.pause_end(now.wall);
+        record.paused_until = record.pause_end(now.falls_due());
         let sets =
             matches!(change, QueueChange::Settings(_) | QueueChange::Restore(_) | QueueChange::Target(_));
         let pauses = matches!(change, QueueChange::Pause { .. });
@@ -67,7 +67,7 @@ impl Dispatch {
             QueueChange::Settings(settings) => record.settings = settings,
             QueueChange::Restore(other) => {
                 record = QueueRecord { target: record.target, ..other };
-                record.paused_until = record.pause_end(now.wall);
+                record.paused_until = record.pause_end(now.falls_due());
             }
             QueueChange::Pause { ms } => {
                 let until = ms.map_or(Timestamp::MAX, |ms| now.due_after(ms).unwrap_or(Timestamp::MAX));
@@ -127,7 +127,7 @@ impl Dispatch {
     /// may have had nothing but its pause.
     pub(crate) fn end_pauses(&mut self, ledger: &mut Ledger, now: Now) {
         while ledger.takes_changes()
-            && let Some(name) = self.pause_ends.pop(now.wall)
+            && let Some(name) = self.pause_ends.pop(now.falls_due())
         {
             let record = &self.queues.open(&name).record;
             let record = QueueRecord { paused_until: None, ..QueueRecord::clone(record) };
@@ -179,7 +179,7 @@ impl Dispatch {
         QueueView {
             counts: queue.counts(now),
             settings: queue.record.settings.clone(),
-            paused_until: queue.record.pause_end(now.wall),
+            paused_until: queue.record.pause_end(now.falls_due()),
             target: queue.record.target.clone(),
             exists: queue.is_in_use(),
             listed: queue.is_listed(now),

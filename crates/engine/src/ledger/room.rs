@@ -165,7 +165,13 @@ mod tests {
     use super::*;
 
     fn at(ms: u64) -> Now {
-        Now { mono_ns: ms * 1_000_000, wall: crate::Timestamp::EPOCH, wall_sub_ns: 0, wall_width_ns: 0 }
+        Now {
+            mono_ns: ms * 1_000_000,
+            wall: crate::Timestamp::EPOCH,
+            wall_sub_ns: 0,
+            wall_width_ns: 0,
+            held_ms: 0,
+        }
     }
 
     #[test]

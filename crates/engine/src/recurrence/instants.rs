@@ -128,6 +128,7 @@ impl Recurrence {
         // An error counts as no instant. For example, the time zone database of this build may lack the zone. Without a next instant, no
         // further instant comes, and the view of the schedule shows none.
         let found = found.unwrap_or_default();
+        let now = now.unheld();
         match sought {
             Sought::Next => {
                 let next = record.in_time(found);

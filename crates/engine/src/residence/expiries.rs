@@ -44,7 +44,7 @@ impl Expiries {
 
     /// Takes out the next task that has expired by now, with its due time.
     pub(crate) fn pop(&mut self, now: Now) -> Option<(Expiry, Timestamp)> {
-        let first = self.0.first_entry().filter(|first| first.key().0 <= now.wall)?;
+        let first = self.0.first_entry().filter(|first| first.key().0 <= now.falls_due())?;
         Some(first.remove_entry())
     }
 }

@@ -20,7 +20,7 @@ pub(super) struct Timers {
 
 impl Timers {
     pub(super) fn new(now: Now) -> Self {
-        Self { wheel: Wheel::new(now.wall.as_tick()), rewound: BTreeSet::new() }
+        Self { wheel: Wheel::new(now.falls_due().as_tick()), rewound: BTreeSet::new() }
     }
 
     fn start(&mut self, due_at: Timestamp, slot: Slot) -> At {
@@ -69,8 +69,9 @@ impl Residence {
     pub(crate) fn pop_due(&mut self, now: Now) -> Vec<Slot> {
         let Timers { wheel, rewound } = &mut self.timers;
         let mut due: Vec<Slot> = Vec::new();
-        wheel.advance_with(now.wall.as_tick(), |_, slot| due.push(slot));
-        while let Some((_, slot)) = rewound.first().filter(|(due_at, _)| *due_at <= now.wall).copied() {
+        wheel.advance_with(now.falls_due().as_tick(), |_, slot| due.push(slot));
+        while let Some((_, slot)) = rewound.first().filter(|(due_at, _)| *due_at <= now.falls_due()).copied()
+        {
             rewound.pop_first();
             due.push(slot);
         }

@@ -43,7 +43,7 @@ impl Tasks<'_> {
         while let Some(((_, id, queue), due_at)) = self.residence.expiries().pop(self.now) {
             match self.residence.by_id(id) {
                 Some(slot) => self.expire_one(slot),
-                None => self.expire_stub(id, queue, due_at <= self.now.wall),
+                None => self.expire_stub(id, queue, due_at <= self.now.falls_due()),
             }
         }
     }
@@ -59,7 +59,7 @@ impl Tasks<'_> {
     /// Gives a task up if it has expired, unless a worker has it or the engine takes no changes any more.
     pub(crate) fn expire_one(&mut self, slot: Slot) {
         let entry = self.residence.get(slot);
-        let expired = entry.task.expire_at().is_some_and(|at| at <= self.now.wall) && !entry.is_dead();
+        let expired = entry.task.expire_at().is_some_and(|at| at <= self.now.falls_due()) && !entry.is_dead();
         let waits = matches!(entry.at, At::Far | At::Waiting(_) | At::Rewound | At::Ready { .. });
         if expired && waits && self.ledger.takes_changes() {
             self.unplace(slot);
@@ -71,8 +71,8 @@ impl Tasks<'_> {
     /// [`expire_stub`](Self::expire_stub) does.
     pub(crate) fn watch_stub(&mut self, task: &Task) {
         match self.expiry_of(task) {
-            Some((at, id, queue)) if at <= self.now.wall && self.ledger.takes_changes() => {
-                self.expire_stub(id, queue, task.due_at <= self.now.wall);
+            Some((at, id, queue)) if at <= self.now.falls_due() && self.ledger.takes_changes() => {
+                self.expire_stub(id, queue, task.due_at <= self.now.falls_due());
             }
             Some(expiry) => self.residence.expiries().watch(expiry, task.due_at),
             None => {}

@@ -29,7 +29,7 @@ impl Tasks<'_> {
         let death = match task.expire_at() {
             _ if lease_end.death.is_some() => lease_end.death,
             _ if retry.max_attempts.is_some_and(|max| attempts >= max) => Some(Death::MaxAttempts),
-            Some(at) if at <= self.now.wall => Some(Death::Expired),
+            Some(at) if at <= self.now.falls_due() => Some(Death::Expired),
             _ => None,
         };
         let due_at = match death {

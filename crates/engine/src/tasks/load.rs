@@ -91,7 +91,7 @@ impl Tasks<'_> {
             self.load(task);
         } else if task.dead().is_some() {
             self.add_waiting_stub(&task);
-        } else if task.due_at <= self.now.wall {
+        } else if task.due_at <= self.now.falls_due() {
             let late_ms = self.late_ms(&task);
             let queue = self.dispatch.number(&task.queue);
             self.join_stub(queue, ReadyStub::of(WaitingStub::of(&task, queue), self.now.wall), late_ms);
@@ -147,7 +147,7 @@ impl Tasks<'_> {
     /// come. A task that was ready in an earlier epoch is not counted as newly ready.
     fn place_stored(&mut self, slot: Slot) {
         let task = self.residence.task(slot);
-        if task.dead().is_none() && task.due_at <= self.now.wall && self.late_ms(task).is_none() {
+        if task.dead().is_none() && task.due_at <= self.now.falls_due() && self.late_ms(task).is_none() {
             return self.make_ready(slot, self.now.wall);
         }
         self.place(slot);

@@ -24,7 +24,7 @@ impl Tasks<'_> {
         self.stubs_fall_due();
         self.expire();
         self.dispatch.end_pauses(self.ledger, self.now);
-        self.recurrence.fall_due(self.ledger, self.now);
+        self.recurrence.fall_due(self.ledger, self.now.unheld());
         self.leases_end();
     }
 
@@ -53,10 +53,19 @@ impl Tasks<'_> {
     /// Starts the wait of an entry that is in no index, if its `due_at` is in the future. Otherwise makes a live task ready, or forgets a
     /// dead one.
     pub(crate) fn place(&mut self, slot: Slot) {
-        if self.residence.task(slot).due_at <= self.now.wall {
+        if self.residence.task(slot).due_at <= self.now.falls_due() {
             self.fall_due(slot);
         } else {
             self.residence.start_timer(slot, self.now);
+        }
+    }
+
+    /// Does as [`place`](Self::place) for an entry whose `due_at` a caller has just chosen by the wall clock: a start does not hold it back.
+    pub(crate) fn place_chosen(&mut self, slot: Slot) {
+        if self.residence.task(slot).due_at <= self.now.wall {
+            self.fall_due(slot);
+        } else {
+            self.place(slot);
         }
     }
 

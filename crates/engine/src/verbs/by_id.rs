@@ -99,7 +99,7 @@ impl Tasks<'_> {
             }
         });
         self.ledger.counters_mut().scheduled_total += u64::from(by == Redriven::ByOwner);
-        self.place(slot);
+        self.place_chosen(slot);
         Ok(())
     }
 }

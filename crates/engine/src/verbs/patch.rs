@@ -74,7 +74,8 @@ impl Tasks<'_> {
         match (due_at, was_ready_since) {
             // The due time did not change, and a task that was ready or leased is ready.
             (None, Some(since)) => self.make_ready(slot, since),
-            _ => self.place(slot),
+            (None, None) => self.place(slot),
+            (Some(_), _) => self.place_chosen(slot),
         }
         Ok(self.view(slot))
     }

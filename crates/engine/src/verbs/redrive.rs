@@ -49,7 +49,7 @@ impl Tasks<'_> {
         self.residence.index_key(slot);
         self.dispatch.task_revived(&task);
         self.ledger.counters_mut().scheduled_total += u64::from(by == Redriven::ByOwner);
-        self.place(slot);
+        self.place_chosen(slot);
         Ok(self.view(slot))
     }
 }

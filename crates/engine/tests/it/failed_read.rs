@@ -6,7 +6,7 @@ use tickwheel_engine::{
     Timestamp,
 };
 
-const NOW: Now = Now { mono_ns: 0, wall: Timestamp::EPOCH, wall_sub_ns: 0, wall_width_ns: 0 };
+const NOW: Now = Now { mono_ns: 0, wall: Timestamp::EPOCH, wall_sub_ns: 0, wall_width_ns: 0, held_ms: 0 };
 
 fn engine() -> Engine {
     let ownership = Ownership { shard: ShardId::ONLY, epoch: Epoch(1), last_seq: Seq::ZERO };

@@ -29,6 +29,7 @@ fn pass_until(world: &mut World, at: Timestamp, before_ns: i128) {
         wall: Timestamp::from_ms(i64::try_from(wall_ns / 1_000_000).expect("in range")).expect("after 1970"),
         wall_sub_ns: u32::try_from(wall_ns % 1_000_000).expect("less than a millisecond"),
         wall_width_ns: 0,
+        held_ms: 0,
     };
     world.input(Input::Wake);
 }

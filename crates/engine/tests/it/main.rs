@@ -9,6 +9,7 @@ mod failed_read;
 mod figures;
 mod flow;
 mod forecast;
+mod held;
 mod holders;
 mod imports;
 mod inbox;

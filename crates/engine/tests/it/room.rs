@@ -7,7 +7,7 @@ use tickwheel_engine::{
     ShardId, TakeRow, TargetRecord, Timestamp, Unavailable,
 };
 
-const NOW: Now = Now { mono_ns: 0, wall: Timestamp::EPOCH, wall_sub_ns: 0, wall_width_ns: 0 };
+const NOW: Now = Now { mono_ns: 0, wall: Timestamp::EPOCH, wall_sub_ns: 0, wall_width_ns: 0, held_ms: 0 };
 const MIB: u64 = 1 << 20;
 
 /// An engine over a store that is answered by hand, with this much room at its start (bytes).

@@ -55,13 +55,13 @@ impl World {
     }
 
     pub(crate) fn with(config: EngineConfig) -> Self {
-        let now = Now { mono_ns: 0, wall: ms(0), wall_sub_ns: 0, wall_width_ns: 0 };
+        let now = Now { mono_ns: 0, wall: ms(0), wall_sub_ns: 0, wall_width_ns: 0, held_ms: 0 };
         Self::over(empty_store(), ShardId::ONLY, config, now, |_| unreachable!("nobody asks"))
     }
 
     /// One shard of a data set with several.
     pub(crate) fn of_shard(shard: ShardId) -> Self {
-        let now = Now { mono_ns: 0, wall: ms(0), wall_sub_ns: 0, wall_width_ns: 0 };
+        let now = Now { mono_ns: 0, wall: ms(0), wall_sub_ns: 0, wall_width_ns: 0, held_ms: 0 };
         let store = empty_store().with_shard(shard);
         Self::over(store, shard, EngineConfig::default(), now, |_| unreachable!("nobody asks"))
     }

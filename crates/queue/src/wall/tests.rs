@@ -267,7 +267,7 @@ fn splitting_never_rounds_up() {
 }
 
 /// The note of a process that was written 50 s after the boot, when the wall clock showed 10,000 s.
-const NOTED: Written = Written::SameBoot { boot_ns: 50_000_000_000, wall_ns: 10_000 * SECOND };
+const NOTED: Written = Written::SameBoot { boot_ns: 50_000_000_000, wall_ns: 10_000 * SECOND, held_ns: 0 };
 
 /// The story: the clock was two hours ahead, and the running server doubted that. It was killed and started again, and fired everything an hour early.
 #[test]
@@ -276,7 +276,7 @@ fn a_start_on_the_same_boot_doubts_as_the_process_before() {
     let changes: Vec<_> = guard.take_changes().collect();
     assert_eq!(changes, [ClockChange::Doubted { ahead_ms: 7_200_000 }]);
     assert_eq!((guard.observe(at(8, 151, 17_301)), guard.width_ns()), (10_101 * SECOND, 0));
-    assert_eq!(guard.to_write(), (151_000_000_000, 10_101 * SECOND), "a further start doubts, too");
+    assert_eq!(guard.to_write(), (151_000_000_000, 10_101 * SECOND, 0), "a further start doubts, too");
     assert_eq!(guard.observe(at(66, 209, 17_359)), 10_159 * SECOND);
     assert_eq!(guard.observe(at(67, 210, 17_360)), 17_360 * SECOND, "it has stood for a minute");
     // The clock is corrected before that.
@@ -299,10 +299,17 @@ fn a_start_on_the_same_boot_follows_all_other_clocks() {
     }
 }
 
-/// Nothing tells a clock that was set wrong from a machine that was off for a night.
+/// A process of an earlier boot wrote down 10,000 s.
+const BEFORE: Written = Written::OtherBoot { wall_ns: 10_000 * SECOND };
+
+/// The seconds by which what falls due is behind the believed clock.
+fn held_s(guard: &WallGuard) -> u64 {
+    guard.held_ns() / SECOND as u64
+}
+
+/// Nothing tells a clock that was set wrong from a machine that was off. So the clock is believed, and what falls due is held back for a minute.
 #[test]
-fn a_start_on_another_boot_believes_its_clock_and_tells_that_it_is_far_ahead() {
-    let written = Written::OtherBoot { wall_ns: 10_000 * SECOND };
+fn a_start_on_another_boot_holds_back_what_fell_due_if_its_clock_is_far_ahead() {
     let ahead_of = Timestamp::from_ms(10_000_000).expect("after 1970");
     for (wall_s, told) in [
         (40_000, Some(ClockChange::AheadAtStart { ahead_ms: 30_000_000, written: ahead_of })),
@@ -310,10 +317,62 @@ fn a_start_on_another_boot_believes_its_clock_and_tells_that_it_is_far_ahead() {
         (9_000, None),
         (1, None),
     ] {
-        let mut guard = WallGuard::going_on(at(7, 7, wall_s), written);
+        let held = if told.is_some() { 30_000 } else { 0 };
+        let mut guard = WallGuard::going_on(at(7, 7, wall_s), BEFORE);
+        let offset = guard.offset_ns() / SECOND;
+        assert_eq!((held_s(&guard), offset), (held, held.into()), "from the first reading");
         assert_eq!((guard.observe(at(7, 7, wall_s)), guard.steps()), (wall_s * SECOND, 0));
         assert_eq!(guard.take_changes().next(), told, "{wall_s}");
         assert_eq!(guard.ahead_at_start_ns(), (wall_s - 10_000) * SECOND);
-        assert_eq!(guard.to_write(), (7_000_000_000, wall_s * SECOND));
+        assert_eq!(guard.to_write(), (7_000_000_000, wall_s * SECOND, held * SECOND as u64));
+        assert_eq!(guard.observe(at(66, 66, wall_s + 59)), (wall_s + 59) * SECOND);
+        assert_eq!(held_s(&guard), held);
+        guard.observe(at(67, 67, wall_s + 60));
+        assert_eq!((held_s(&guard), guard.offset_ns()), (0, 0), "it has stood for a minute");
+        let believed = told.map(|_| ClockChange::Believed { by_ms: 30_000_000 });
+        assert_eq!(guard.take_changes().next(), believed);
     }
+}
+
+#[test]
+fn a_hold_ends_when_the_clock_is_corrected_and_begins_anew_when_it_steps() {
+    let mut guard = WallGuard::going_on(at(0, 0, 17_200), BEFORE);
+    guard.observe(at(50, 50, 17_250));
+    // The clock is set, but is still far ahead.
+    guard.observe(at(51, 51, 13_651));
+    assert_eq!(held_s(&guard), 3_600);
+    guard.observe(at(110, 110, 13_710));
+    assert_eq!(held_s(&guard), 3_600);
+    guard.take_changes().for_each(drop);
+    guard.observe(at(110, 110, 10_130));
+    let changes: Vec<_> = guard.take_changes().collect();
+    assert_eq!(
+        changes,
+        [ClockChange::Stepped { by_ms: -3_580_000 }, ClockChange::GoneBack { by_ms: 20_000 }]
+    );
+    assert_eq!(held_s(&guard), 0);
+}
+
+/// A step forward is doubted as ever. What falls due is held back until neither the step nor the start is doubted.
+#[test]
+fn a_step_forward_during_a_hold_is_doubted_and_holds_on() {
+    let mut guard = WallGuard::going_on(at(0, 0, 17_200), BEFORE);
+    guard.observe(at(30, 30, 99_999));
+    assert_eq!((guard.observe(at(89, 89, 99_999 + 59)), held_s(&guard)), (17_289 * SECOND, 7_200));
+    guard.observe(at(90, 90, 99_999 + 60));
+    assert_eq!(guard.to_write().1, (99_999 + 60) * SECOND, "the step has stood for a minute");
+    assert_eq!(held_s(&guard), 0);
+}
+
+#[test]
+fn a_further_start_on_the_same_boot_holds_back_the_same() {
+    let mut guard = WallGuard::going_on(at(0, 100, 17_200), BEFORE);
+    guard.observe(at(30, 130, 17_230));
+    let (boot_ns, wall_ns, held_ns) = guard.to_write();
+    let mut guard = WallGuard::going_on(at(5, 140, 17_240), Written::SameBoot { boot_ns, wall_ns, held_ns });
+    assert_eq!((guard.take_changes().count(), held_s(&guard)), (0, 7_200));
+    guard.observe(at(64, 199, 17_299));
+    assert_eq!(held_s(&guard), 7_200);
+    guard.observe(at(65, 200, 17_300));
+    assert_eq!(held_s(&guard), 0);
 }

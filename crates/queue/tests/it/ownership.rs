@@ -96,7 +96,7 @@ impl Owner {
 
     /// An owner that has asked for the shard.
     fn begin(store: Shared) -> Self {
-        let now = Now { mono_ns: 0, wall: wall(), wall_sub_ns: 0, wall_width_ns: 0 };
+        let now = Now { mono_ns: 0, wall: wall(), wall_sub_ns: 0, wall_width_ns: 0, held_ms: 0 };
         let shard = Shard::new(ShardId::ONLY, store.clone(), EngineConfig::default(), now);
         Self { shard, store, now, calls: 0 }
     }

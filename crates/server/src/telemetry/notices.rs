@@ -206,12 +206,12 @@ fn write_clock(change: ClockChange) {
             ahead_ms,
             written = written.to_utc(),
             now = written.saturating_plus_ms(ahead_ms.unsigned_abs()).to_utc(),
-            "the clock is far ahead of the last time in the data, which another boot of the machine wrote, or another machine; it is believed, and what fell due in between is ready (--clock-max-ahead refuses such a start)"
+            "the clock is far ahead of the last time in the data, which another boot of the machine wrote, or another machine; what fell due in between is held back for a minute, so correct the clock now if it is wrong (--clock-max-ahead refuses such a start)"
         ),
         ClockChange::Believed { by_ms } => tracing::warn!(
             event = events::CLOCK_BELIEVED,
             by_ms,
-            "the jump of the wall clock has stood for a minute, and the server uses the new time: tasks that fell due meanwhile are ready"
+            "the wall clock has stood for a minute, and the server goes by it: tasks that fell due meanwhile are ready"
         ),
         ClockChange::GoneBack { by_ms } => tracing::warn!(
             event = events::CLOCK_GONE_BACK,

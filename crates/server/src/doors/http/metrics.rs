@@ -273,9 +273,10 @@ metrics! {
     /// were skipped
     Counter tickwheel_backups {result}:
         |figures, out| out.each(&figures.app.backups.figures().unwrap_or_default().results());
-    /// How far the wall clock is ahead of the time that the server believes
+    /// How far the wall clock is ahead of the time by which tasks fall due
     ///
-    /// The value is above 0 for the 60 seconds in which a step ahead is doubted, otherwise 0
+    /// The value is above 0 for the 60 seconds in which a step ahead is doubted, or a clock that was far ahead at a start;
+    /// otherwise 0
     Gauge tickwheel_clock_offset in Seconds:
         |figures, out| out.is(figures.health.clock_offset_ms as f64 / 1_000.0);
     /// By how much the clock of the database may be ahead of the time that the server believes
