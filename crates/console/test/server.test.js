@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseEvents, percentile, rates, statsOf, streamedStats } from '../assets/logic/events.js';
+import { parseEvents, percentile, rates, statsOf, streamedStats, trend } from '../assets/logic/events.js';
 
 test('events are split, also where a chunk ends inside one', () => {
     const first = parseEvents(': hello\n\nevent: stats\r\nid: 1\r\ndata: {"a":\r\ndata: 1}\r\n\r\nevent: jo');
@@ -53,4 +53,18 @@ test('streamed statistics have the bounds and ages of the metrics', () => {
     ]);
     assert.equal(stats.commit, null);
     assert.equal(streamedStats({ ...event, oldest_due: null }, 7).oldestDueMs, null);
+});
+
+test('a trend shows how much a count changes, and not how large it is', () => {
+    assert.deepEqual(trend([]), []);
+    assert.deepEqual(trend([0, 0]), [0, 0]);
+    assert.deepEqual(trend([1000, 1000]), [0.5, 0.5]);
+    assert.deepEqual(trend([0, 1000, 500]), [0, 1, 0.5]);
+    assert.deepEqual(
+        trend([995, 1005]).map((height) => height.toFixed(2)),
+        ['0.49', '0.51'],
+    );
+    assert.deepEqual(trend([0, 1]), [0, 0.25]);
+    assert.deepEqual(trend([1, 3]), [0.25, 0.75]);
+    for (const height of [[7], [0, 3, 9], [100, 101], [1e9, 0]].flatMap(trend)) assert.ok(height >= 0 && height <= 1);
 });

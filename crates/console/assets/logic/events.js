@@ -1,4 +1,4 @@
-/** Events of the server: how they come, and rates and percentiles of its statistics, which `GET /metrics` has, too. */
+/** Events of the server: how they come, and rates, percentiles and trends of its statistics, which `GET /metrics` has, too. */
 
 /**
  * Splits a stream of server-sent events. Bytes that end inside an event stay for the next call.
@@ -173,4 +173,16 @@ export function percentile(before, after, share) {
     if (all <= 0) return null;
     const found = since.find(({ count }) => count >= all * share);
     return found ? found.le * 1000 : null;
+}
+
+/**
+ * A course of counts as heights from 0 to 1. The scale reaches over half of the largest count and over 4 at least: a count that stays is a
+ * line at half the height, a small change is a small step, and 0 is at the lower edge if nothing else was seen.
+ * @param {number[]} values
+ */
+export function trend(values) {
+    const [least, most] = [Math.min(...values), Math.max(...values)];
+    const reach = Math.max(most - least, most / 2, 4);
+    const from = Math.max(0, (least + most - reach) / 2);
+    return values.map((value) => (value - from) / reach);
 }

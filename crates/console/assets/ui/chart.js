@@ -2,6 +2,7 @@
 
 import { html, useRef, useState } from '../vendor/preact.js';
 import { compact } from '../i18n/index.js';
+import { trend } from '../logic/events.js';
 import { gridLines, height } from '../logic/horizon.js';
 import { INNER, OUTER, point, sector } from '../logic/wheel.js';
 
@@ -116,9 +117,8 @@ export const Rings = ({ levels }) => html`
 
 /** A row of counts as a small line without axes. @param {{values: number[], label: string}} props */
 export function Sparkline({ values, label }) {
-    const most = Math.max(1, ...values);
-    const points = values
-        .map((v, i) => `${((i / Math.max(1, values.length - 1)) * 80).toFixed(1)},${(19 - (v / most) * 18).toFixed(1)}`)
+    const points = trend(values)
+        .map((height, i) => `${((i / Math.max(1, values.length - 1)) * 80).toFixed(1)},${(18 - height * 16).toFixed(1)}`)
         .join(' ');
     return html`<svg class="spark" viewBox="0 0 80 20" role="img" aria-label=${label}><polyline points=${points} /></svg>`;
 }

@@ -72,3 +72,17 @@ for (const language of LANGUAGES) {
         }
     });
 }
+
+story('the trend of a count that stays is in the middle, and that of an empty queue at the lower edge', async ({ open, world }) => {
+    const page = await open(await world(), '');
+    const heights = (/** @type {string} */ queue) =>
+        page
+            .getByRole('img', { name: word('overview.trend_of', { queue }) })
+            .locator('polyline')
+            .evaluate((/** @type {SVGPolylineElement} */ line) => [...line.points].map((point) => point.y));
+    await page.waitForFunction(() =>
+        [...document.querySelectorAll('.spark polyline')].some((line) => line.getAttribute('points')?.includes(' ')),
+    );
+    assert.deepEqual([...new Set(await heights('webhooks'))], [10], 'of 20');
+    assert.deepEqual([...new Set(await heights('billing/renew'))], [18], 'of 20');
+});
