@@ -87,7 +87,7 @@ function QueueChoice({ queue }) {
     `;
 }
 
-/** Zooms that need no mouse. @type {[string, number][]} */
+/** Zooms that need no mouse: from now to so far ahead, as the address names them. @type {[string, number][]} */
 const ZOOMS = [
     ['1h', 3_600_000],
     ['1d', 86_400_000],
@@ -101,16 +101,20 @@ export function Horizon({ query }) {
     const queue = query.queue ?? '';
     const from = Number(query.from) || 0;
     const to = Number(query.to) || 0;
-    const zoomed = to > from && to > 0;
+    const next = ZOOMS.find(([word]) => word === query.next)?.[1] ?? 0;
+    const zoomed = next > 0 || (to > from && to > 0);
     const live = useLive(
         async (signal) => {
+            // A view of what is next moves on with the clock.
+            const begin = next > 0 ? Math.floor(now()) : from;
+            const end = next > 0 ? begin + next : to;
             const [{ bars, until }, due] = await Promise.all([
-                zoomed ? zoomBars(signal, queue, from, to) : logBars(signal, queue),
+                zoomed ? zoomBars(signal, queue, begin, end) : logBars(signal, queue),
                 dueNow(signal, queue),
             ]);
-            return { bars, until, ...due };
+            return { bars, until, begin, end, ...due };
         },
-        [queue, from, to],
+        [queue, from, to, next],
         10_000,
     );
     const backlog = useBacklog(live.data?.row);
@@ -136,7 +140,7 @@ export function Horizon({ query }) {
         return () => document.removeEventListener('keydown', onKey);
     }, []);
     const list = (/** @type {number} */ a, /** @type {number} */ b) => href('search', { queue }, dueBetween(a, b));
-    const zoom = (/** @type {number} */ a, /** @type {number} */ b) => setQuery({ from: Math.floor(a), to: Math.ceil(b) }, false);
+    const zoom = (/** @type {number} */ a, /** @type {number} */ b) => setQuery({ next: '', from: Math.floor(a), to: Math.ceil(b) }, false);
     return html`
         <div class="bar-of-fields">
             <h1 tabindex="-1">${queue ? t('horizon.of', { queue }) : t('horizon.title')}</h1>
@@ -144,8 +148,8 @@ export function Horizon({ query }) {
         </div>
         ${queue && html`<${QueueTabs} queue=${queue} page="horizon" />`}
         <div class="actions">
-            <button type="button" aria-pressed=${!zoomed} onClick=${() => setQuery({ from: '', to: '' }, false)}>${t('horizon.all')}</button>
-            ${ZOOMS.map(([word, ms]) => html`<button type="button" aria-pressed=${zoomed && Math.abs(to - from - ms) < 2000} onClick=${() => zoom(now(), now() + ms)}>${t('horizon.next', { length: length(ms) })}</button>`)}
+            <button type="button" aria-pressed=${!zoomed} onClick=${() => setQuery({ next: '', from: '', to: '' }, false)}>${t('horizon.all')}</button>
+            ${ZOOMS.map(([word, ms]) => html`<button type="button" aria-pressed=${query.next === word} onClick=${() => setQuery({ next: word, from: '', to: '' }, false)}>${t('horizon.next', { length: length(ms) })}</button>`)}
             <button type="button" aria-pressed=${table} onClick=${() => setQuery({ view: table ? '' : 'table' }, false)}>${t('horizon.table')}</button>
         </div>
         ${!queue && live.error && /** @type {any} */ (live.error).status === 403 && html`<p class="note">${t('horizon.choose')}</p>`}
@@ -173,7 +177,7 @@ export function Horizon({ query }) {
                 expected: bar.expected,
                 title: words(bar),
                 tone: /** @type {any} */ (isBehind(bar) ? 'wall' : ''),
-                label: zoomed ? (i % every === 0 ? label(bar.from, to - from) : '') : (LABELS.get(ENDS[i]) ?? ''),
+                label: zoomed ? (i % every === 0 ? label(bar.from, data.end - data.begin) : '') : (LABELS.get(ENDS[i]) ?? ''),
             }));
             if (!zoomed)
                 views.unshift({
@@ -230,7 +234,7 @@ export function Horizon({ query }) {
                 },
             ];
             return html`
-                <p>${summary}${zoomed ? html` <span class="dim">${span(from, to)}</span>` : ''}</p>
+                <p>${summary}${zoomed ? html` <span class="dim">${span(data.begin, data.end)}</span>` : ''}</p>
                 ${rate && html`<${Backlog} row=${data.row} backlog=${backlog} />`}
                 ${
                     tasks + expected + data.due === 0

@@ -6,6 +6,7 @@ import './keyboard.js';
 import './rights.js';
 import './hostile.js';
 import './connection.js';
+import './horizon.js';
 import './flows.js';
 import './targets.js';
 import { tellAll } from './story.js';
