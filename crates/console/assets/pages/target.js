@@ -220,7 +220,7 @@ export function Targets() {
     const since = {
         key: 'since',
         label: t('target.since'),
-        cell: (/** @type {any} */ row) => (row.since ? html`<${Time} ms=${Date.parse(row.since)} both />` : '–'),
+        cell: (/** @type {any} */ row) => (row.since ? html`<${Time} ms=${Date.parse(row.since)} />` : '–'),
     };
     const columns = [
         {

@@ -20,7 +20,7 @@ export const QueueChips = ({ queue }) => html`
 /** A time, relative with the absolute one as its tooltip, or both. @param {{ms: number, both?: boolean}} props */
 export function Time({ ms, both }) {
     useClock();
-    return html`<time datetime=${new Date(ms).toISOString()} title=${instant(ms, true)}>${both ? html`${instant(ms)} <span class="dim">${relative(ms)}</span>` : relative(ms)}</time>`;
+    return html`<time class=${both ? 'whole' : ''} datetime=${new Date(ms).toISOString()} title=${instant(ms, true)}>${both ? html`${instant(ms)} <span class="dim">${relative(ms)}</span>` : relative(ms)}</time>`;
 }
 
 /** @param {{queue: string}} props */

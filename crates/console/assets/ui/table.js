@@ -1,6 +1,6 @@
 /** A table that becomes a list of cards on a narrow screen. */
 
-import { html } from '../vendor/preact.js';
+import { html, useEffect, useState } from '../vendor/preact.js';
 import { t } from '../i18n/index.js';
 
 /**
@@ -12,6 +12,25 @@ import { t } from '../i18n/index.js';
  * @property {boolean} [sortable]
  * @property {boolean} [head] Whether the cell names its row.
  */
+
+/** The width that a column needs at least (px): that of its label, if it has numbers. @param {Column} column */
+const widthOf = ({ head, numeric, label }) => (head ? 160 : numeric ? Math.max(80, 24 + 8 * label.length) : 150);
+
+/** The room beside a table (px). */
+const BESIDE = 48;
+
+/** Whether the screen is too narrow for a table of these columns. @param {Column[]} columns */
+function useCards(columns) {
+    const needed = columns.reduce((sum, column) => sum + widthOf(column), BESIDE);
+    const media = window.matchMedia(`(max-width: ${Math.max(600, needed)}px)`);
+    const [, turn] = useState(0);
+    useEffect(() => {
+        const redraw = () => turn((n) => n + 1);
+        media.addEventListener('change', redraw);
+        return () => media.removeEventListener('change', redraw);
+    }, [media.media]);
+    return media.matches;
+}
 
 /**
  * The roles are written out because a browser drops those of a table whose `display` changes.
@@ -25,7 +44,7 @@ import { t } from '../i18n/index.js';
  */
 export function Table({ caption, columns, rows, rowKey, sort, onSort }) {
     return html`
-        <table role="table">
+        <table role="table" class=${useCards(columns) ? 'cards' : ''}>
             <caption class="outside">${caption}</caption>
             <thead role="rowgroup">
                 <tr role="row">
