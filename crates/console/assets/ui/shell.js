@@ -1,6 +1,6 @@
 /** The frame of every page: the header, the banners of the server's state, the keys, and the log-in. */
 
-import { html, useEffect, useRef, useState } from '../vendor/preact.js';
+import { html, useEffect, useState } from '../vendor/preact.js';
 import { clockTime, instant, t } from '../i18n/index.js';
 import { go, href } from '../state/location.js';
 import * as routes from '../api/routes.js';
@@ -56,17 +56,14 @@ export function Header({ page }) {
     const who = useStore(caller);
     const offered = useStore(offeredZone);
     const zones = [...new Set([browserZone(), 'UTC', ...(offered ? [offered] : [])])];
-    const nav = useRef(/** @type {HTMLElement | null} */ (null));
     // The wheel has the tasks of all queues, so a token with a scope does not see it.
     const isThere = (/** @type {string} */ name) =>
         name === 'clock' ? (who?.virtual_clock ?? state?.virtual_clock) : name !== 'wheel' || !who?.scopes.length;
-    // On a narrow screen the navigation scrolls.
-    useEffect(() => nav.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' }), [page]);
     return html`
         <header>
             <a class="skip" href="#main" data-outside>${t('shell.skip')}</a>
             <a class="brand" href=${href('overview')}><span class="mark" aria-hidden="true"></span><span class="brand-name">Tickwheel</span></a>
-            <nav ref=${nav} aria-label=${t('shell.nav')}>
+            <nav aria-label=${t('shell.nav')}>
                 ${NAV.filter(([name]) => isThere(name)).map(
                     ([name, word]) => html`
                     <a href=${href(name)} aria-current=${entryOf(page) === name ? 'page' : undefined}>${t(word)}</a>

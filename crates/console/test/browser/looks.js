@@ -88,6 +88,41 @@ function squeezed() {
     return found;
 }
 
+/** The controls that are cut by an edge, or whose text is. It runs in the page. */
+function cutControls() {
+    const [FINGER_PX, ARROW_PX] = [36, 16];
+    const found = [];
+    const brush = /** @type {CanvasRenderingContext2D} */ (document.createElement('canvas').getContext('2d'));
+    for (const control of /** @type {NodeListOf<any>} */ (document.querySelectorAll('a, button, input, select, textarea'))) {
+        const box = control.getBoundingClientRect();
+        if (control.closest('.skip, .outside') || box.width === 0) continue;
+        const name = `${control.tagName} ${control.getAttribute('aria-label') ?? (control.placeholder || control.id || control.innerText)}`;
+        let [left, right] = [0, document.documentElement.clientWidth];
+        for (let around = control.parentElement; around; around = around.parentElement) {
+            if (window.getComputedStyle(around).overflowX === 'visible') continue;
+            const edge = around.getBoundingClientRect();
+            [left, right] = [Math.max(left, edge.left), Math.min(right, edge.right)];
+        }
+        if (box.left < left - 0.5 || box.right > right + 0.5)
+            found.push(`${name}: from ${box.left} to ${box.right}, seen from ${left} to ${right}`);
+        if (['checkbox', 'radio'].includes(control.type)) continue;
+        if (/^(INPUT|SELECT)$/.test(control.tagName)) {
+            const style = window.getComputedStyle(control);
+            brush.font = style.font;
+            const text = brush.measureText(control.selectedOptions?.[0].text ?? (control.value || control.placeholder)).width;
+            const room =
+                control.clientWidth -
+                parseFloat(style.paddingLeft) -
+                parseFloat(style.paddingRight) -
+                (control.selectedOptions ? ARROW_PX : 0);
+            if (text > room + 1) found.push(`${name}: its text has ${room} px of ${text}`);
+        }
+        if (control.matches('header nav a, .tabs a, input, select') && box.height < FINGER_PX)
+            found.push(`${name}: it is ${box.height} px high`);
+    }
+    return found;
+}
+
 for (const language of LANGUAGES) {
     for (const theme of THEMES) {
         story(`axe-core finds nothing on any page: ${language}, ${theme}`, async ({ open, world }) => {
@@ -116,6 +151,15 @@ for (const language of LANGUAGES) {
                 await isDrawn(page, path);
                 assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), width, name);
                 assert.deepEqual(await page.evaluate(squeezed), [], `${name} at ${width} px`);
+            }
+        }
+    });
+    story(`every field, button and tab of a phone is whole: ${language}`, async ({ open, world }) => {
+        for (const width of [360, 390]) {
+            const page = await open(await world(), '', { width, language });
+            for (const { name, path } of SIGHTS) {
+                await isDrawn(page, path);
+                assert.deepEqual(await page.evaluate(cutControls), [], `${name} at ${width} px`);
             }
         }
     });
