@@ -12,13 +12,14 @@ use tickwheel_api::QueueCounts;
 use crate::figures::{Figures, Rates};
 use crate::output::{STDOUT, json_line};
 use crate::remote::Remote;
-use crate::top::{Column, Order, Plan, Seen, watch};
+use crate::top::{Column, Order, Plan, Seen, SystemClock, watch};
 use crate::values;
 
 /// Watch a server: its rates per second, its lateness, and its queues
 ///
 /// On a terminal the picture is drawn again at each interval, and keys change it: `q` leaves, `s` sorts by the next column, `r` reverses
-/// the order, the arrows, PgUp, PgDn, Home and End scroll, and `?` shows all keys. Into a pipe or a file the command writes a JSON object
+/// the order, the arrows, PgUp, PgDn, Home and End scroll, and `?` shows all keys. While the server does not answer, the first line says
+/// for how long, and the old figures below it are dim. Into a pipe or a file the command writes a JSON object
 /// per line until Ctrl-C ends it.
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -73,11 +74,11 @@ impl Top {
     /// Prints a line after each request for the state except the first.
     fn print(&self) -> Result<ExitCode> {
         let client = self.remote.client()?;
-        let mut before = Seen::look(&client)?;
+        let mut before = Seen::look(&client, &SystemClock)?;
         let mut printed = 0;
         while self.times.is_none_or(|times| printed < times) {
             std::thread::sleep(Duration::from_millis(self.every));
-            let mut seen = Seen::look(&client)?;
+            let mut seen = Seen::look(&client, &SystemClock)?;
             self.order().sort(&mut seen.queues);
             let (rates, figures) = (seen.rates_since(&before), seen.figures.as_ref().ok());
             let (server, rates, queues) = (client.address(), rates.as_ref(), &seen.queues[..]);

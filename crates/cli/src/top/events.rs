@@ -15,6 +15,7 @@ use tickwheel_client::blocking::Client;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use super::clock::Clock;
 use super::key::{Decoder, Key};
 use super::look::{Newest, Seen};
 use super::terminal::Terminal;
@@ -49,13 +50,13 @@ impl Drop for Ending {
 }
 
 /// Asks the server repeatedly. The first request comes after `every`.
-pub(crate) fn look_repeatedly(client: Client, every: Duration, events: Sender<Event>) {
+pub(crate) fn look_repeatedly(client: Client, every: Duration, clock: Arc<dyn Clock>, events: Sender<Event>) {
     thread::spawn(move || {
         let _ending = Ending(events.clone(), "asks the server");
         let newest = Newest::default();
         loop {
             thread::sleep(every);
-            if tell_look(Seen::look(&client), &newest, &events).is_err() {
+            if tell_look(Seen::look(&client, &*clock), &newest, &events).is_err() {
                 return;
             }
         }

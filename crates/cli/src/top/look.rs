@@ -9,6 +9,7 @@ use tickwheel_api::QueueCounts;
 use tickwheel_client::ClientError;
 use tickwheel_client::blocking::Client;
 
+use super::clock::Clock;
 use crate::figures::{Figures, Rates};
 
 /// The answers of a server at one moment.
@@ -24,9 +25,9 @@ impl Seen {
     ///
     /// # Errors
     /// There is no answer, or the answer is not one of a Tickwheel server.
-    pub(crate) fn look(client: &Client) -> Result<Self> {
+    pub(crate) fn look(client: &Client, clock: &dyn Clock) -> Result<Self> {
         let queues = client.queues()?;
-        let at = Instant::now();
+        let at = clock.now();
         let figures = match client.metrics() {
             Ok(text) => Ok(Figures::read(&text)),
             Err(ClientError::Problem(problem)) if problem.status == 403 => Err(problem.detail),

@@ -150,13 +150,23 @@ fn wrapped(line: &str, columns: usize) -> Vec<String> {
     lines
 }
 
+/// The control text of dim letters, and of plain ones.
+const DIM: &str = "\x1b[2m";
+const PLAIN: &str = "\x1b[0m";
+
 /// The control text that draws the lines over the previous picture. Each row is cleared separately, because clearing the whole screen
 /// would flicker. A row is cleared before it is written: some terminals would otherwise clear the last character of a full row. The cursor
-/// ends below the last line.
-pub(crate) fn picture(lines: &[String], size: Size) -> String {
+/// ends below the last line. If the figures are old, all lines below the first are dim.
+pub(crate) fn picture(lines: &[String], size: Size, is_old: bool) -> String {
     let none = String::new();
     let rows = lines.iter().chain(std::iter::repeat(&none)).take(size.rows);
-    let rows: Vec<String> = rows.map(|line| format!("\x1b[K{}", fitting(line, size.columns))).collect();
+    let rows: Vec<String> = rows
+        .enumerate()
+        .map(|(number, line)| {
+            let text = fitting(line, size.columns);
+            if is_old && number > 0 { format!("\x1b[K{DIM}{text}{PLAIN}") } else { format!("\x1b[K{text}") }
+        })
+        .collect();
     let rest = (lines.len() + 1).min(size.rows.max(1));
     format!("\x1b[H{}\x1b[{rest};1H", rows.join("\r\n"))
 }
@@ -244,7 +254,7 @@ mod tests {
                 for queues in [&queues[..], &[]] {
                     let lines = content(queues, &figures).lines(&view, size);
                     assert!(lines.len() <= rows, "{size:?}: {lines:#?}");
-                    let picture = picture(&lines, size);
+                    let picture = picture(&lines, size, false);
                     assert_eq!(picture.matches("\r\n").count(), rows.saturating_sub(1), "no screen moves up");
                     for row in picture.split("\r\n") {
                         let row = row.trim_start_matches("\x1b[H").trim_start_matches("\x1b[K");
@@ -294,6 +304,12 @@ mod tests {
         let lines = content.lines(&view(), SIZE);
         assert_eq!(lines[0], "no answer for 5s: refused");
         assert!(lines[5].starts_with("queue0 "), "{lines:#?}");
+        let picture = picture(&lines, SIZE, true);
+        let rows: Vec<_> = picture.split("\r\n").collect();
+        assert_eq!(rows[0], "\x1b[H\x1b[Kno answer for 5s: refused", "it is not dim");
+        for row in &rows[1..lines.len()] {
+            assert!(row.starts_with("\x1b[K\x1b[2m") && row.contains("\x1b[0m"), "{row:?}");
+        }
     }
 
     #[test]
@@ -302,7 +318,7 @@ mod tests {
         let figures = ["no figures: \u{9b}2J".to_owned()];
         let content = Content { trouble: Some("no answer: \u{7f}\u{200b}"), ..content(&queues, &figures) };
         let lines = content.lines(&view(), SIZE);
-        for shown in [picture(&lines, SIZE), text(&lines, 80)] {
+        for shown in [picture(&lines, SIZE, false), text(&lines, 80)] {
             let own = shown.replace("\x1b[K", "").replace("\x1b[H", "").replace("\x1b[7;1H", "");
             for evil in ["a\\u{1b}[2J\\u{202e}b", "no figures: \\u{9b}2J", "no answer: \\u{7f}\\u{200b}"] {
                 assert!(own.contains(evil), "{own:?}");

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::Duration;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use rustix::process::{Signal, kill_current_process_group};
@@ -13,6 +13,7 @@ use rustix::termios::isatty;
 use tickwheel_api::duration;
 use tickwheel_client::blocking::Client;
 
+use super::clock::{Clock, SystemClock};
 use super::events::{Event, Signals, look_repeatedly, read_keys};
 use super::look::Seen;
 use super::order::Order;
@@ -31,17 +32,27 @@ pub(crate) struct Plan {
     pub(crate) times: Option<u64>,
 }
 
+impl Plan {
+    fn every(&self) -> Duration {
+        Duration::from_millis(self.every_ms)
+    }
+}
+
+/// The time that a request may take before the figures count as old: 2 s. The client waits for 30 s before it gives a request up.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 /// Watches until a key, a signal or the plan ends it. Stdout is a terminal; if stdin is one too, keys are read.
 ///
 /// # Errors
 /// There is no server at the start, or the terminal is gone.
 pub(crate) fn watch(plan: Plan) -> Result<ExitCode> {
     // The first request is made before the terminal is taken, so that an unreachable server is reported on the usual screen.
-    let first = Seen::look(&plan.client)?;
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let first = Seen::look(&plan.client, &*clock)?;
     let (sender, events) = channel();
-    look_repeatedly(plan.client.clone(), Duration::from_millis(plan.every_ms), sender.clone());
+    look_repeatedly(plan.client.clone(), plan.every(), Arc::clone(&clock), sender.clone());
     let (terminal, has_keys) = take_terminal(sender).context("take the terminal")?;
-    let mut watch = Watch::new(plan, first, terminal, has_keys);
+    let mut watch = Watch::new(plan, first, clock, terminal, has_keys);
     match watch.run(&events)? {
         End::Asked(code) => Ok(code),
         End::Counted => watch.print_last().map(|()| ExitCode::SUCCESS),
@@ -75,26 +86,27 @@ enum End {
 
 struct Watch {
     plan: Plan,
+    clock: Arc<dyn Clock>,
     terminal: Arc<Terminal>,
     has_keys: bool,
     view: View,
     /// The last state that the server answered with. Its queues are in the order of the view.
     seen: Seen,
     figures: Vec<String>,
-    /// The text of the first line while the server does not answer.
-    trouble: Option<String>,
+    /// The error of the last request, if it failed.
+    error: Option<String>,
     /// The number of pictures with rates that were drawn.
     count: u64,
 }
 
 impl Watch {
-    fn new(plan: Plan, seen: Seen, terminal: Arc<Terminal>, has_keys: bool) -> Self {
+    fn new(plan: Plan, seen: Seen, clock: Arc<dyn Clock>, terminal: Arc<Terminal>, has_keys: bool) -> Self {
         let figures = match &seen.figures {
             Ok(figures) => figures.first_lines().to_vec(),
             Err(why) => vec![no_figures(why)],
         };
         let view = View::new(plan.order);
-        let mut watch = Self { plan, terminal, has_keys, view, seen, figures, trouble: None, count: 0 };
+        let mut watch = Self { plan, clock, terminal, has_keys, view, seen, figures, error: None, count: 0 };
         watch.sort();
         watch
     }
@@ -110,10 +122,15 @@ impl Watch {
         end
     }
 
-    /// Handles events one after the other, and draws once for all events that have arrived.
+    /// Handles events one after the other, and draws once for all events that have arrived. While the server is silent it draws without
+    /// events, too.
     fn follow(&mut self, events: &Receiver<Event>) -> Result<End> {
         loop {
-            let mut next = Some(events.recv().context("every thread has ended")?);
+            let mut next = match self.clock.next(events, self.grows_older_at()) {
+                Ok(event) => Some(event),
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => bail!("every thread has ended"),
+            };
             while let Some(event) = next {
                 if let Some(end) = self.take(event)? {
                     return Ok(end);
@@ -128,15 +145,12 @@ impl Watch {
         match event {
             Event::Looked(newest) => match newest.take() {
                 Some(Ok(seen)) => return self.looked(seen),
-                Some(Err(error)) => {
-                    // The watch goes on, because a person wants to see when the server answers again.
-                    let silent = duration::format(self.seen.at.elapsed().as_secs() * 1_000);
-                    self.trouble = Some(format!("no answer for {silent}: {error}"));
-                }
+                // The watch goes on, because a person wants to see when the server answers again.
+                Some(Err(error)) => self.error = Some(error.to_string()),
                 None => {}
             },
             Event::Key(key) => {
-                let extent = self.content().extent(self.size());
+                let extent = self.content(self.trouble().as_deref()).extent(self.size());
                 match self.view.press(key, extent) {
                     Step::Draw => {}
                     Step::Sort => self.sort(),
@@ -158,7 +172,7 @@ impl Watch {
             (Ok(figures), None) => self.figures = figures.first_lines().to_vec(),
             (Err(why), _) => self.figures = vec![no_figures(why)],
         }
-        (self.seen, self.trouble) = (seen, None);
+        (self.seen, self.error) = (seen, None);
         self.sort();
         self.count += 1;
         if self.plan.times.is_none_or(|times| self.count < times) {
@@ -189,21 +203,52 @@ impl Watch {
         size
     }
 
-    fn content(&self) -> Content<'_> {
+    /// The time since the last answer.
+    fn age(&self) -> Duration {
+        self.clock.now().saturating_duration_since(self.seen.at)
+    }
+
+    /// The age at which the figures count as old, if no request fails before.
+    fn old_age(&self) -> Duration {
+        self.plan.every() + PATIENCE
+    }
+
+    /// The instant at which a picture without new events is another: the figures are old, or the time since the last answer has one
+    /// second more.
+    fn grows_older_at(&self) -> Instant {
+        let next_second = Duration::from_secs(self.age().as_secs() + 1);
+        let age = if self.error.is_some() { next_second } else { next_second.max(self.old_age()) };
+        self.seen.at + age
+    }
+
+    /// The text of the first line while the server does not answer.
+    fn trouble(&self) -> Option<String> {
+        let age = self.age();
+        if self.error.is_none() && age < self.old_age() {
+            return None;
+        }
+        let reason = self.error.as_ref().map(|error| format!(": {error}")).unwrap_or_default();
+        Some(format!(
+            "no answer for {}, the figures are old{reason}",
+            duration::format(age.as_secs() * 1_000)
+        ))
+    }
+
+    fn content<'a>(&'a self, trouble: Option<&'a str>) -> Content<'a> {
         Content {
             server: self.plan.client.address(),
             every_ms: self.plan.every_ms,
             has_keys: self.has_keys,
-            trouble: self.trouble.as_deref(),
+            trouble,
             figures: &self.figures,
             queues: &self.seen.queues,
         }
     }
 
     fn draw(&self) -> Result<()> {
-        let size = self.size();
-        let lines = self.content().lines(&self.view, size);
-        self.terminal.show(&picture(&lines, self.terminal.size())).context(STDOUT)
+        let (size, trouble) = (self.size(), self.trouble());
+        let lines = self.content(trouble.as_deref()).lines(&self.view, size);
+        self.terminal.show(&picture(&lines, self.terminal.size(), trouble.is_some())).context(STDOUT)
     }
 
     /// Leaves the last picture on the usual screen.
@@ -213,7 +258,7 @@ impl Watch {
             return Ok(());
         }
         let size = self.size();
-        let content = Content { has_keys: false, ..self.content() };
+        let content = Content { has_keys: false, ..self.content(None) };
         let lines = content.lines(&View::new(self.view.order), size);
         io::stdout().lock().write_all(text(&lines, size.columns).as_bytes()).context(STDOUT)
     }
@@ -225,13 +270,117 @@ fn no_figures(why: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Instant;
+    use std::io::{BufRead, BufReader, Read};
+    use std::net::TcpListener;
+    use std::sync::Mutex;
 
     use rustix::termios::tcgetattr;
 
     use super::*;
     use crate::top::order::Column;
     use crate::top::terminal::pseudo_terminal;
+
+    /// A clock that runs on only if the script of the test says so.
+    struct TestClock {
+        now: Mutex<Instant>,
+        script: Mutex<Box<dyn FnMut(&Receiver<Event>) -> Step + Send>>,
+    }
+
+    /// What the clock does next.
+    enum Step {
+        /// No event comes, and the time is the one that was waited for.
+        Passes,
+        Comes(Event),
+    }
+
+    impl Clock for TestClock {
+        fn now(&self) -> Instant {
+            *self.now.lock().expect("no panic")
+        }
+
+        fn next(&self, events: &Receiver<Event>, until: Instant) -> Result<Event, RecvTimeoutError> {
+            match (self.script.lock().expect("no panic"))(events) {
+                Step::Comes(event) => Ok(event),
+                Step::Passes => {
+                    *self.now.lock().expect("no panic") = until;
+                    Err(RecvTimeoutError::Timeout)
+                }
+            }
+        }
+    }
+
+    /// A server that answers a look at once, and each later look only after a message: it accepts the request and stays silent.
+    fn silent_server() -> (String, Sender<()>) {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let url = format!("http://{}", listener.local_addr().expect("an address"));
+        let (answer, answers) = channel();
+        std::thread::spawn(move || {
+            let mut looks = 0;
+            for caller in listener.incoming() {
+                let mut caller = caller.expect("a connection");
+                let mut lines = BufReader::new(caller.try_clone().expect("a copy")).lines();
+                let is_metrics = lines.next().expect("a request").expect("UTF-8").contains("/metrics");
+                while !lines.next().expect("its head").expect("UTF-8").is_empty() {}
+                looks += u32::from(!is_metrics);
+                if looks > 1 && !is_metrics && answers.recv().is_err() {
+                    return;
+                }
+                let body = if is_metrics { "" } else { r#"{"queues":[]}"# };
+                let kind = if is_metrics { "text/plain" } else { "application/json" };
+                let length = body.len();
+                let head = format!(
+                    "HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n"
+                );
+                // A client that left needs no answer.
+                let _gone = caller.write_all(format!("{head}{body}").as_bytes());
+            }
+        });
+        (url, answer)
+    }
+
+    #[test]
+    fn a_server_that_accepts_and_stays_silent_is_told_with_its_time_until_it_answers() {
+        let (url, answer) = silent_server();
+        let (sender, events) = channel();
+        let mut step = 0;
+        let script = move |events: &Receiver<Event>| {
+            step += 1;
+            match step {
+                1..=3 => Step::Passes,
+                4 => {
+                    answer.send(()).expect("the server is there");
+                    Step::Comes(events.recv().expect("the answer"))
+                }
+                5 => Step::Passes,
+                _ => Step::Comes(Event::Stopped(15)),
+            }
+        };
+        let clock =
+            Arc::new(TestClock { now: Mutex::new(Instant::now()), script: Mutex::new(Box::new(script)) });
+        let client = Client::new(&url).expect("a URL");
+        let order = Order { column: Column::Name, reversed: false };
+        let plan = Plan { client, every_ms: 0, order, times: None };
+        let first = Seen::look(&plan.client, &*clock).expect("an answer");
+        look_repeatedly(plan.client.clone(), plan.every(), Arc::clone(&clock) as _, sender);
+        let (mut screen, output) = io::pipe().expect("a pipe");
+        let terminal = Arc::new(Terminal::take(None, output.into()).expect("a terminal"));
+        let mut watch = Watch::new(plan, first, clock, terminal, false);
+        assert!(matches!(watch.run(&events).expect("it draws"), End::Asked(_)));
+        drop(watch);
+        let mut shown = String::new();
+        screen.read_to_string(&mut shown).expect("UTF-8");
+        // The first words of each picture, and whether it has dim letters.
+        let told: Vec<(&str, bool)> = shown
+            .split("\x1b[H\x1b[K")
+            .skip(1)
+            .map(|picture| (picture.split(',').next().expect("a part"), picture.contains("\x1b[2m")))
+            .collect();
+        let now = format!("tickwheel at {}", url.trim_start_matches("http://"));
+        let fresh = (now.as_str(), false);
+        let [two, three, four] =
+            ["no answer for 2s", "no answer for 3s", "no answer for 4s"].map(|words| (words, true));
+        assert_eq!(told, [fresh, two, three, four, fresh, two], "{shown:?}");
+    }
 
     #[test]
     fn the_terminal_is_given_back_when_nothing_can_be_drawn() {
@@ -247,7 +396,7 @@ mod tests {
         let plan = Plan { client, every_ms: 1_000, order, times: None };
         let seen =
             Seen { at: Instant::now(), queues: Vec::new(), figures: Err("none are wanted".to_owned()) };
-        let mut watch = Watch::new(plan, seen, Arc::clone(&terminal), true);
+        let mut watch = Watch::new(plan, seen, Arc::new(SystemClock), Arc::clone(&terminal), true);
         // From here on every write to the output fails.
         drop(reader);
         let (_sender, events) = channel();

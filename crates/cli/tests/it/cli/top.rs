@@ -131,6 +131,24 @@ fn a_server_that_goes_away_is_waited_for() {
     assert!(screen.is_as_before());
 }
 
+/// A process that is stopped takes connections, since the kernel does, and answers none.
+#[test]
+fn a_server_that_hangs_is_told_beside_its_old_figures_until_it_answers() {
+    let World { server } = World::new();
+    let Some(mut screen) = Screen::start(&["top", "--every", "100ms", "--server", &server.url]) else {
+        return;
+    };
+    let is_fresh = |picture: &str| picture.contains("0-0 of 0") && !picture.contains("\x1b[2m");
+    screen.wait_for(is_fresh);
+    server.signal(Signal::STOP);
+    screen.wait_for(|picture| picture.contains("no answer for") && picture.contains("\x1b[2m"));
+    server.signal(Signal::CONT);
+    screen.wait_for(|picture| picture.contains("tickwheel at") && is_fresh(picture));
+    screen.press("q");
+    assert_eq!(screen.end(), 0);
+    assert!(screen.is_as_before());
+}
+
 #[test]
 fn the_last_of_a_number_of_pictures_stays_on_the_screen() {
     let world = thirty_queues();
