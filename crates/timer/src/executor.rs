@@ -8,7 +8,7 @@ use crate::Job;
 ///
 /// The driver of a timer gives due jobs to the executor and continues; it never runs a body. So `execute` should take the job and return:
 /// it queues or spawns the job. If an executor cannot take a job, it drops the job, and the timer hands the same task over again 100 ms
-/// later.
+/// later. A [`Purgatory`](crate::Purgatory) gives the executor attempts, too, on the threads of its callers.
 ///
 /// Every `Fn(Job)` is an executor. On tokio, for bodies that do not block:
 ///

@@ -3,6 +3,7 @@
 mod alarm;
 mod completions;
 mod delayed;
+mod handover;
 mod operation;
 mod panics;
 mod room;
@@ -44,9 +45,11 @@ use submission::Submission;
 ///   `on_expire` runs before it.
 /// - Attempts at one operation never overlap with each other or with its end. No thread waits for another: a check during a running attempt
 ///   makes the running thread look again, and returns. So a caller may hold its own locks.
+/// - Each call returns, however often other threads check: it looks once more, and leaves further looks to the executor of the timer. An
+///   executor that runs jobs at once, such as [`Job::run`](crate::Job::run), looks on the thread of the caller, as long as the checks come.
 /// - *Change, then check* is enough. If the condition of an operation is true when the check returns, the operation does not wait until its
 ///   timeout. This holds for operations that were submitted before the check, or at the same time. The operation completes on the thread
-///   that checks, or on the thread that was trying it at that time.
+///   that checks, on the thread that was trying it at that time, or on the executor.
 /// - An operation that has ended leaves all its keys at once, and a key on which no operation waits takes no memory.
 /// - Operations on one key are tried in the order of their submission.
 /// - Completions of one thread do not nest. If a completion ends further operations, by a check or in another way, they are told after it has
@@ -59,9 +62,9 @@ use submission::Submission;
 /// are spread over 64 locks, which are held for short times only.
 ///
 /// # Threads and panics
-/// Attempts and completions run on the thread that submits or checks; expiries run on the executor of the timer. If an operation panics,
-/// the panic passes through to that caller after all other operations were tried. The operation then still waits, or is complete, as if the
-/// method had returned; a `try_complete` that panics counts as `false`.
+/// Attempts and completions run on the thread that submits or checks; expiries, and attempts that a call left, run on the executor of the
+/// timer. If an operation panics, the panic passes through to that caller after all other operations were tried; on the executor it is caught
+/// and counted. The operation then still waits, or is complete, as if the method had returned; a `try_complete` that panics counts as `false`.
 ///
 /// # The end
 /// Clones are the same purgatory. Dropping the last clone ends no operation: operations keep their timeouts and their [`Waiting`]. When a
@@ -173,7 +176,7 @@ where
     /// completed.
     ///
     /// If another thread is trying an operation at this time, this call does not wait for it: that thread looks again, and counts the
-    /// completion. Operations that are submitted after the check began are not tried, because their submission checks the condition itself.
+    /// completion. If that thread leaves the look to the executor, no call counts the completion. Operations that are submitted after the check began are not tried, because their submission checks the condition itself.
     ///
     /// # Panics
     /// If an operation panics. The first panic is passed on after all operations have been tried.
@@ -227,7 +230,7 @@ impl<K, O> Clone for Purgatory<K, O> {
 
 impl<K, O> fmt::Debug for Purgatory<K, O>
 where
-    K: Hash + Eq,
+    K: Hash + Eq + Send + Sync + 'static,
     O: Operation,
 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

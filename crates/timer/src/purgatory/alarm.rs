@@ -9,9 +9,12 @@ use super::panics::Panics;
 
 /// Expires its operation when it is dropped. The body of the timeout drops it; if the timer shuts down, it is dropped without the body. An
 /// operation that has already ended is not affected.
-pub(super) struct Alarm<K: Hash + Eq, O: Operation>(Arc<Delayed<K, O>>);
+pub(super) struct Alarm<K, O>(Arc<Delayed<K, O>>)
+where
+    K: Hash + Eq + Send + Sync + 'static,
+    O: Operation;
 
-impl<K: Hash + Eq, O: Operation> Alarm<K, O> {
+impl<K: Hash + Eq + Send + Sync + 'static, O: Operation> Alarm<K, O> {
     pub(super) fn new(delayed: Arc<Delayed<K, O>>) -> Self {
         Self(delayed)
     }
@@ -20,7 +23,7 @@ impl<K: Hash + Eq, O: Operation> Alarm<K, O> {
     pub(super) fn ring(self) {}
 }
 
-impl<K: Hash + Eq, O: Operation> Drop for Alarm<K, O> {
+impl<K: Hash + Eq + Send + Sync + 'static, O: Operation> Drop for Alarm<K, O> {
     fn drop(&mut self) {
         let mut panics = Panics::default();
         self.0.expire(&mut panics);

@@ -11,12 +11,14 @@ use std::hash::Hash;
 use std::sync::{Arc, Weak};
 
 use super::completions::complete;
+use super::handover::{self, hand_over};
 use super::operation::Operation;
 use super::panics::Panics;
 use super::room::Room;
 use super::state::{End, Settled, State};
 use crate::Timeout;
 use crate::sync::{Mutex, lock};
+use crate::timer::Core;
 
 /// An operation with its keys and its timeout. The lists of its keys, its alarm in the timer, and its handles refer to it.
 pub(super) struct Delayed<K, O> {
@@ -28,12 +30,19 @@ pub(super) struct Delayed<K, O> {
     timeout: Mutex<Option<Timeout>>,
     /// Weak, because an operation may outlive the purgatory in which its keys are checked.
     room: Weak<Room<K, O>>,
+    /// The timer whose executor takes looks that are handed over. Weak, because the timer refers to the operation.
+    core: Weak<Core>,
 }
 
-impl<K: Hash + Eq, O: Operation> Delayed<K, O> {
+impl<K: Hash + Eq + Send + Sync + 'static, O: Operation> Delayed<K, O> {
     /// A new operation, owned by the caller. The caller has to settle it.
-    pub(super) fn new(operation: Arc<O>, number: u64, keys: Box<[K]>, room: Weak<Room<K, O>>) -> Self {
-        Self { operation, state: State::running(), number, keys, timeout: Mutex::new(None), room }
+    pub(super) fn new(operation: Arc<O>, number: u64, keys: Box<[K]>, room: &Arc<Room<K, O>>) -> Self {
+        let (room, core) = (Arc::downgrade(room), Arc::downgrade(room.timer().core()));
+        Self { operation, state: State::running(), number, keys, timeout: Mutex::new(None), room, core }
+    }
+
+    pub(super) fn core(&self) -> &Weak<Core> {
+        &self.core
     }
 
     pub(super) fn operation(&self) -> &Arc<O> {
@@ -58,11 +67,21 @@ impl<K: Hash + Eq, O: Operation> Delayed<K, O> {
     }
 
     /// Tries the operation; if it has an owner, asks the owner to try it again. Returns whether this call completed it.
-    pub(super) fn attempt(&self, panics: &mut Panics) -> bool {
-        self.state.begin() && {
-            let said = self.look(panics);
-            self.settle(said, panics) == Settled::Completed
+    pub(super) fn attempt(self: &Arc<Self>, panics: &mut Panics) -> bool {
+        self.state.begin() && self.look_and_settle(panics) == Settled::Completed
+    }
+
+    /// Tries the operation if it is owed a look. Ends the handover.
+    pub(super) fn take_over(self: &Arc<Self>, panics: &mut Panics) {
+        if self.state.take_over() {
+            self.look_and_settle(panics);
         }
+    }
+
+    /// Makes an attempt as the owner.
+    fn look_and_settle(self: &Arc<Self>, panics: &mut Panics) -> Settled {
+        let said = self.look(panics);
+        self.settle(said, panics)
     }
 
     /// Calls `try_complete` once, as the owner.
@@ -71,17 +90,20 @@ impl<K: Hash + Eq, O: Operation> Delayed<K, O> {
     }
 
     /// Ends the owner's attempt: handles the notes that other threads left meanwhile, and returns the final result, which is never
-    /// [`Again`](Settled::Again).
-    pub(super) fn settle(&self, mut said: bool, panics: &mut Panics) -> Settled {
+    /// [`Again`](Settled::Again). The owner looks again once. It leaves a further look to the executor, unless it is handing one over.
+    pub(super) fn settle(self: &Arc<Self>, mut said: bool, panics: &mut Panics) -> Settled {
+        let mut leaves = false;
         loop {
-            let settled = self.state.settle(said);
+            let settled = self.state.settle(said, leaves);
             match settled {
                 Settled::Completed | Settled::Forced => self.finish(false, panics),
                 Settled::Expired => self.finish(true, panics),
                 Settled::Again => {
                     said = self.look(panics);
+                    leaves = !handover::is_within();
                     continue;
                 }
+                Settled::HandOver => hand_over(self),
                 Settled::Idle => {}
                 // The operation may have been put on a key, or its timeout may have been set, after it was cancelled.
                 Settled::Cancelled => self.detach(),
@@ -100,12 +122,15 @@ impl<K: Hash + Eq, O: Operation> Delayed<K, O> {
     }
 
     /// Expires the operation. Returns whether this call expired it.
-    pub(super) fn expire(&self, panics: &mut Panics) -> bool {
-        let end = self.state.expire();
-        if end == End::Now {
-            self.finish(true, panics);
+    pub(super) fn expire(self: &Arc<Self>, panics: &mut Panics) -> bool {
+        match self.state.expire() {
+            End::Now => {
+                self.finish(true, panics);
+                true
+            }
+            End::Look => self.look_and_settle(panics) == Settled::Expired,
+            End::Noted | End::Late => false,
         }
-        end == End::Now
     }
 
     /// Cancels the operation. Returns whether this call cancelled it.

@@ -10,8 +10,9 @@ pub trait Operation: Send + Sync + 'static {
     /// Whether the condition is true. The method only checks, or collects results; the purgatory then completes the operation.
     ///
     /// Calls of `try_complete` for one operation never overlap, and none runs during or after `on_expire` and `on_complete`. The method may
-    /// be called any number of times, on the thread of any submission or check. The change that makes the condition true has to be visible
-    /// before the keys are checked. A check that comes while another thread runs the method makes that thread call it again.
+    /// be called any number of times, on the thread of any submission or check, or on the executor of the timer. The change that makes the
+    /// condition true has to be visible before the keys are checked. A check that comes while another thread runs the method makes that
+    /// thread or the executor call it again.
     fn try_complete(&self) -> bool;
 
     /// Called exactly once at the end: by the condition, by `complete`, by the timeout or by a shutdown.

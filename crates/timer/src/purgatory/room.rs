@@ -25,7 +25,7 @@ pub(super) struct Room<K, O> {
     closed: AtomicBool,
 }
 
-impl<K: Hash + Eq, O: Operation> Room<K, O> {
+impl<K: Hash + Eq + Send + Sync + 'static, O: Operation> Room<K, O> {
     pub(super) fn new(timer: Timer) -> Self {
         Self {
             timer,
@@ -56,7 +56,7 @@ impl<K: Hash + Eq, O: Operation> Room<K, O> {
     pub(super) fn admit(self: &Arc<Self>, operation: Arc<O>, keys: Box<[K]>) -> Arc<Delayed<K, O>> {
         let number = self.submissions.fetch_add(1, Ordering::Relaxed);
         self.delayed.fetch_add(1, Ordering::Relaxed);
-        Arc::new(Delayed::new(operation, number, keys, Arc::downgrade(self)))
+        Arc::new(Delayed::new(operation, number, keys, self))
     }
 
     /// Lowers the gauge after the end of an admitted operation was decided.

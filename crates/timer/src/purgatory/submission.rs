@@ -16,10 +16,10 @@ use super::waiting::Waiting;
 use crate::Refusal;
 
 /// Owns the operation from the beginning, so that a thread that finds the operation on a key leaves a note and continues. The notes are
-/// read when the submission ends. This is the last look, so no change is missed.
+/// read when the submission ends. It then looks again, or hands a look over, so no change is missed.
 ///
 /// A submission that is dropped before its end, as by a panic, withdraws the operation, unless the operation has ended.
-pub(super) struct Submission<K: Hash + Eq, O: Operation> {
+pub(super) struct Submission<K: Hash + Eq + Send + Sync + 'static, O: Operation> {
     delayed: Arc<Delayed<K, O>>,
     over: bool,
 }
@@ -76,7 +76,9 @@ where
                 Ok(Submitted::Completed(Arc::clone(submission.delayed.operation())))
             }
             // The operation may have ended since; another thread may still be carrying the end out.
-            Settled::Idle | Settled::Cancelled | Settled::Again => Ok(submission.accept()),
+            Settled::Idle | Settled::Cancelled | Settled::Again | Settled::HandOver => {
+                Ok(submission.accept())
+            }
         }
     }
 
@@ -95,7 +97,7 @@ where
     }
 }
 
-impl<K: Hash + Eq, O: Operation> Drop for Submission<K, O> {
+impl<K: Hash + Eq + Send + Sync + 'static, O: Operation> Drop for Submission<K, O> {
     fn drop(&mut self) {
         if !self.over {
             self.delayed.withdraw();

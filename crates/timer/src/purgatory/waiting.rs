@@ -43,13 +43,13 @@ impl<O> Waiting<O> {
     }
 
     /// Tries this operation again, and returns whether this call completed it. If another thread is trying it at this time, this call does
-    /// not wait: that thread looks again.
+    /// not wait: that thread looks again, or leaves the look to the executor.
     ///
     /// # Panics
     /// If the operation panics on this thread.
     pub fn check(&self) -> bool {
         let mut panics = Panics::default();
-        let completed = self.delayed.attempt(&mut panics);
+        let completed = Arc::clone(&self.delayed).attempt(&mut panics);
         panics.resume();
         completed
     }
@@ -78,11 +78,11 @@ impl<O> fmt::Debug for Waiting<O> {
 trait Attended<O>: Send + Sync {
     fn operation(&self) -> &Arc<O>;
     fn force(&self, panics: &mut Panics) -> bool;
-    fn attempt(&self, panics: &mut Panics) -> bool;
+    fn attempt(self: Arc<Self>, panics: &mut Panics) -> bool;
     fn is_complete(&self) -> bool;
 }
 
-impl<K: Hash + Eq + Send + Sync, O: Operation> Attended<O> for Delayed<K, O> {
+impl<K: Hash + Eq + Send + Sync + 'static, O: Operation> Attended<O> for Delayed<K, O> {
     fn operation(&self) -> &Arc<O> {
         self.operation()
     }
@@ -91,8 +91,8 @@ impl<K: Hash + Eq + Send + Sync, O: Operation> Attended<O> for Delayed<K, O> {
         self.force(panics)
     }
 
-    fn attempt(&self, panics: &mut Panics) -> bool {
-        self.attempt(panics)
+    fn attempt(self: Arc<Self>, panics: &mut Panics) -> bool {
+        Delayed::attempt(&self, panics)
     }
 
     fn is_complete(&self) -> bool {

@@ -9,8 +9,10 @@
 
 use std::sync::Arc;
 
+use super::body::OneShot;
 use super::common::Common;
 use super::firing::guarded;
+use super::job::{Job, RETRY};
 use super::metrics::{Counts, Metrics};
 use super::nap::Sleeper;
 use super::shard::{self, Door, Shard};
@@ -100,6 +102,23 @@ impl Core {
         for waker in wakers {
             guarded(|| waker.wake());
         }
+    }
+
+    /// Gives a job to the executor, on the calling thread.
+    pub(crate) fn execute(&self, job: Job) {
+        guarded(|| self.executor.execute(job));
+    }
+
+    /// Runs work that the executor dropped, some time later. It is never refused because the timer is full; if the timer is shut down,
+    /// the work is dropped.
+    pub(crate) fn hand_over_later(&self, work: impl FnOnce() + Send + 'static) {
+        let later = self.now().saturating_add(RETRY);
+        drop(self.shard().accept_anyway(later, OneShot::new(work)));
+    }
+
+    /// Counts a panic of user code on the executor that is no body.
+    pub(crate) fn count_panicked(&self) {
+        self.shard().count_panicked();
     }
 
     /// The sums over the whole timer.

@@ -30,7 +30,8 @@ pub struct Metrics {
     pub pending: u64,
     /// Tasks that the timer refused and gave back. They are not counted in `accepted`.
     pub refused: u64,
-    /// Bodies that panicked; they are counted in `fired`, too.
+    /// Bodies that panicked, which are counted in `fired`, too; and attempts of a [`Purgatory`](crate::Purgatory) that panicked on the
+    /// executor.
     pub panicked: u64,
     /// How late bodies began and futures were woken; `None` unless [`measure_lateness`](crate::TimerBuilder::measure_lateness) was called.
     pub lateness: Option<Lateness>,

@@ -28,10 +28,12 @@ mod turn;
 mod unfired;
 mod word;
 
+pub(crate) use self::core::Core;
 pub(crate) use body::Waiter;
 pub use builder::{BuildError, TimerBuilder};
 pub(crate) use entry::AnyEntry;
 pub(crate) use firing::guarded;
+pub(crate) use job::Errand;
 pub use job::Job;
 pub use lateness::Lateness;
 pub use metrics::Metrics;

@@ -1,6 +1,7 @@
 //! The purgatory by its public API, on a clock that is moved by hand.
 
 mod ends;
+mod handover;
 mod model;
 mod panics;
 mod probe;

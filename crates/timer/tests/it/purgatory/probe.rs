@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use tickwheel::{Job, ManualClock, Operation, Purgatory, Submitted, Timer, Waiting};
+use tickwheel::{Executor, Job, ManualClock, Operation, Purgatory, Submitted, Timer, TimerBuilder, Waiting};
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
 
@@ -85,9 +85,16 @@ impl World {
     }
 
     pub(crate) fn with_max_pending(max_pending: usize) -> Self {
+        Self::build(|builder| builder.executor(Job::run).max_pending(max_pending))
+    }
+
+    pub(crate) fn with_executor(executor: impl Executor + 'static) -> Self {
+        Self::build(|builder| builder.executor(executor))
+    }
+
+    fn build(set: impl FnOnce(TimerBuilder) -> TimerBuilder) -> Self {
         let clock = ManualClock::new();
-        let builder = Timer::builder().clock(clock.clone()).executor(Job::run).max_pending(max_pending);
-        let timer = builder.build().expect("a timer");
+        let timer = set(Timer::builder().clock(clock.clone())).build().expect("a timer");
         let purgatory = Purgatory::new(&timer);
         Self { clock, timer, purgatory }
     }

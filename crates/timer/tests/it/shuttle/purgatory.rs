@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use shuttle::sync::Mutex;
 use shuttle::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use shuttle::thread;
-use tickwheel::{Job, ManualClock, Operation, Purgatory, Submitted, Timer, Waiting};
+use tickwheel::{Executor, Job, ManualClock, Operation, Purgatory, Submitted, Timer, Waiting};
 
 use crate::shuttle::explore;
 
@@ -56,23 +57,67 @@ struct World {
     timer: Timer,
     purgatory: Purgatory<u32, Probe>,
     probe: Arc<Probe>,
+    /// The jobs of a world that keeps them.
+    jobs: Arc<Mutex<Vec<Job>>>,
 }
 
 impl World {
     fn new() -> Self {
+        Self::with(Arc::default(), Job::run)
+    }
+
+    /// A world whose executor keeps its jobs until a test runs them.
+    fn that_keeps_jobs() -> Self {
+        let jobs = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&jobs);
+        Self::with(jobs, move |job| kept.lock().expect("no poison").push(job))
+    }
+
+    fn with(jobs: Arc<Mutex<Vec<Job>>>, executor: impl Executor + 'static) -> Self {
         let clock = ManualClock::new();
-        let timer = Timer::builder().clock(clock.clone()).executor(Job::run).build().expect("a timer");
+        let timer = Timer::builder().clock(clock.clone()).executor(executor).build().expect("a timer");
         let purgatory = Purgatory::new(&timer);
-        Self { clock, timer, purgatory, probe: Arc::default() }
+        Self { clock, timer, purgatory, probe: Arc::default(), jobs }
     }
 
     /// A world, and a waiting operation on the keys 1 and 2.
     fn waiting() -> (Self, Waiting<Probe>) {
         let world = Self::new();
-        match world.submit() {
-            Some(Submitted::Waiting(waiting)) => (world, waiting),
+        let waiting = world.wait();
+        (world, waiting)
+    }
+
+    /// Submits the probe, which has to wait.
+    fn wait(&self) -> Waiting<Probe> {
+        match self.submit() {
+            Some(Submitted::Waiting(waiting)) => waiting,
             other => panic!("it does not wait: {other:?}"),
         }
+    }
+
+    /// Runs the jobs that the executor has now.
+    fn run_jobs(&self) {
+        let jobs = std::mem::take(&mut *self.jobs.lock().expect("no poison"));
+        jobs.into_iter().for_each(Job::run);
+    }
+
+    /// The other threads have ended: runs jobs until there are no more.
+    fn run_all_jobs(&self) {
+        while !self.jobs.lock().expect("no poison").is_empty() {
+            self.run_jobs();
+        }
+    }
+
+    /// Some threads check: the last one after the condition came true.
+    fn crowd(&self) -> Vec<thread::JoinHandle<usize>> {
+        let mut checking: Vec<_> =
+            [1, 2].into_iter().map(|key| self.spawn(move |world| world.purgatory.check(&key))).collect();
+        checking.push(self.spawn(|world| {
+            world.purgatory.check(&1);
+            world.set_ready();
+            world.purgatory.check(&2)
+        }));
+        checking
     }
 
     fn submit(&self) -> Option<Submitted<Probe>> {
@@ -128,6 +173,71 @@ fn g11_check_against_check() {
         });
         assert_eq!(join(other) + join(checking), 1, "missed, or twice");
         assert_eq!(world.probe.ends(), (0, 1));
+        world.assert_empty();
+    });
+}
+
+/// Four checks during the same looks, so some looks are handed over. The clock stands still.
+#[test]
+fn g11_checks_against_a_look_that_is_handed_over() {
+    explore(|| {
+        let world = World::that_keeps_jobs();
+        let waiting = world.wait();
+        let checking = world.crowd();
+        let executor = world.spawn(|world| world.run_jobs());
+        checking.into_iter().for_each(|thread| drop(join(thread)));
+        join(executor);
+        world.run_all_jobs();
+        assert!(waiting.is_complete(), "missed");
+        assert_eq!(world.probe.ends(), (0, 1));
+        world.assert_empty();
+    });
+}
+
+#[test]
+fn g10_submit_against_checks_that_make_it_hand_over() {
+    explore(|| {
+        let world = World::that_keeps_jobs();
+        let checking = world.crowd();
+        let submitted = world.submit().expect("it is taken");
+        checking.into_iter().for_each(|thread| drop(join(thread)));
+        world.run_all_jobs();
+        assert!(submitted.is_complete(), "missed");
+        assert_eq!(world.probe.ends(), (0, 1));
+        world.assert_empty();
+    });
+}
+
+/// The executor has a look and the expiry, in an order that nothing decides.
+#[test]
+fn g13_expiry_against_a_look_that_is_handed_over() {
+    explore(|| {
+        let world = World::that_keeps_jobs();
+        let waiting = world.wait();
+        let checking = world.crowd();
+        let executor = world.spawn(|world| world.run_jobs());
+        world.clock.advance(SECOND);
+        world.run_jobs();
+        checking.into_iter().for_each(|thread| drop(join(thread)));
+        join(executor);
+        world.run_all_jobs();
+        assert!(waiting.is_complete());
+        let (expired, completed) = world.probe.ends();
+        assert!(expired <= 1 && completed == 1, "{expired} and {completed}");
+        world.assert_empty();
+    });
+}
+
+#[test]
+fn g6_cancel_against_a_look_that_is_handed_over() {
+    explore(|| {
+        let world = World::that_keeps_jobs();
+        world.wait();
+        let checking = world.crowd();
+        let cancelled = world.purgatory.cancel_key(&2).len();
+        checking.into_iter().for_each(|thread| drop(join(thread)));
+        world.run_all_jobs();
+        assert_eq!(world.probe.ends(), (0, 1 - cancelled));
         world.assert_empty();
     });
 }
