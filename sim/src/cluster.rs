@@ -449,26 +449,18 @@ impl World {
         for key in 0..self.plan.keys {
             self.ask_all(|_| Some(Verb::Get), Some(key))?;
         }
-        let mut was_set_back = false;
         let mut farthest_ms = self.workload.farthest_ms(self.database.wall_ns());
         if farthest_ms > JUMP_MS {
             // The clock was set back. It is set right, and a step forward is believed after a minute.
             self.step_clock(farthest_ms.cast_signed());
             farthest_ms = 65_000;
-            was_set_back = true;
         }
         let end_ns = self.now_ns + (farthest_ms + 1_000) * 1_000_000;
         while self.now_ns < end_ns {
             self.step()?;
         }
-        let mut end_ns = self.now_ns + CALM_NS;
+        let end_ns = self.now_ns + CALM_NS;
         while self.tasks_left() > 0 {
-            if self.now_ns > end_ns && was_set_back && self.database.has_only_leases() {
-                // A lease that was written down before the clock was set back, and read after it, lasts for as much longer. A kill of the owner
-                // ends such a lease.
-                (0..self.nodes.len()).for_each(|place| self.end_node(place));
-                (was_set_back, end_ns) = (false, self.now_ns + CALM_NS);
-            }
             if self.now_ns > end_ns {
                 let first = (0..self.plan.shards).find_map(|shard| self.database.first_task(shard));
                 let first = first.unwrap_or_default();

@@ -282,13 +282,6 @@ impl SimDatabase {
         state.tables.shards[&shard].tasks.values().map(|row| (row.record.clone(), row.body.clone())).collect()
     }
 
-    /// Whether a written lease holds each task.
-    #[must_use]
-    pub fn has_only_leases(&self) -> bool {
-        let state = self.lock();
-        state.tables.shards.values().all(|shard| shard.tasks.values().all(|row| row.leased))
-    }
-
     /// Returns the first task of a shard, for people.
     #[must_use]
     pub fn first_task(&self, shard: u32) -> Option<String> {

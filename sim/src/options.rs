@@ -109,12 +109,14 @@ pub struct Options {
     /// Percent of steps at which the pusher makes a call about its targets. 0: there are no targets, and no nack is undeliverable or has a
     /// floor.
     pub targets_percent: u64,
+    /// Percent of the graceful stops after which the wall clock jumps before the start.
+    pub stopped_jump_percent: u64,
 }
 
 /// The name of an option, and its field.
 type Field = (&'static str, fn(&mut Options) -> &mut u64);
 
-const FIELDS: [Field; 49] = [
+const FIELDS: [Field; 50] = [
     ("clients", |o| &mut o.clients),
     ("queues", |o| &mut o.queues),
     ("keys", |o| &mut o.keys),
@@ -164,6 +166,7 @@ const FIELDS: [Field; 49] = [
     ("jobs-percent", |o| &mut o.jobs_percent),
     ("owners-permille", |o| &mut o.owners_permille),
     ("targets-percent", |o| &mut o.targets_percent),
+    ("stopped-jump-percent", |o| &mut o.stopped_jump_percent),
 ];
 
 impl Options {
@@ -221,6 +224,7 @@ impl Options {
             jobs_percent: rng.pick(&[0, 0, 5, 20]),
             owners_permille: rng.pick(&[0, 0, 0, 10, 40]),
             targets_percent: rng.pick(&[0, 0, 5, 20]),
+            stopped_jump_percent: rng.pick(&[0, 0, 50]),
         }
     }
 

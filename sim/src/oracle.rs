@@ -435,6 +435,21 @@ impl Oracle {
         None
     }
 
+    /// Checks a server that has nothing under way and sleeps until the monotonic clock shows `mono_ms` (for ever if `None`). No time may have
+    /// passed during a graceful stop.
+    ///
+    /// Returns queue and key of a task whose lease certainly runs now and has to end before `mono_ms`, if there is one.
+    #[must_use]
+    pub fn lets_a_lease_outlast(&self, mono_ms: Option<u64>) -> Option<(&str, &str)> {
+        for (name, queue) in self.queues.iter().filter(|(_, queue)| queue.wide.is_empty()) {
+            let mut books = queue.keys.iter();
+            if let Some((key, _)) = books.find(|(_, book)| book.outlasts(mono_ms, &self.clock)) {
+                return Some((name, key));
+            }
+        }
+        None
+    }
+
     /// Makes a violation of `promise` on this key. The driver has seen the violation itself.
     #[must_use]
     pub fn accuse(&self, queue: &str, key: &str, promise: &'static str, what: String) -> Violation {

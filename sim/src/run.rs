@@ -107,6 +107,8 @@ struct World {
     forecasts: Rng,
     /// Draws for glitches of the wall clock, so that the rest of a run is the same without them.
     glitches: Rng,
+    /// Draws for jumps of the wall clock while the server is stopped, so that the rest of a run is the same without them.
+    stopped_jumps: Rng,
     /// Draws for the I/O of each server process, so that the rest of a run is the same with or without slips of its lanes.
     slips: Rng,
     bounds: Bounds,
@@ -157,6 +159,7 @@ impl World {
             pusher: Pusher::new(&options, Rng::new(seed ^ 0x7075_7368)),
             forecasts: Rng::new(seed ^ 0x666f_7265),
             glitches: Rng::new(seed ^ 0x676c_6974),
+            stopped_jumps: Rng::new(seed ^ 0x7374_6f70),
             slips: Rng::new(seed ^ 0x736c_6970),
             bounds: Bounds::draw(options.tight_percent, &mut Rng::new(seed ^ 0x7469_6768)),
             rng,

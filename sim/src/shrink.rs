@@ -8,12 +8,13 @@ use crate::run::{Outcome, Watch};
 const RUNS_MAX: u32 = 400;
 
 /// The options that are reduced and their least values, the most effective option first. Other options stay as they are.
-const LEAST: [(&str, u64); 29] = [
+const LEAST: [(&str, u64); 30] = [
     ("calls", 0),
     ("crashes", 0),
     ("net-percent", 0),
     ("jump-permille", 0),
     ("glitch-permille", 0),
+    ("stopped-jump-percent", 0),
     ("freeze-permille", 0),
     ("slew-permille", 0),
     ("stall-permille", 0),

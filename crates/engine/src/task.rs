@@ -222,8 +222,11 @@ impl LeaseNo {
 pub struct StoredLease {
     /// The number of the lease.
     pub no: LeaseNo,
-    /// When it ends, by the wall clock.
+    /// When it ends, by the wall clock as it was when the lease was written down.
     pub until: Timestamp,
+    /// How long it still ran when it was written down (ms), rounded up. After a start it lasts no longer than that, even if the wall clock was set
+    /// back between the stop and the start. [`u64::MAX`]: the record does not say.
+    pub left_ms: u64,
     /// The epoch of the shard in which the stop wrote the lease down. The lease goes on only in the next epoch. Any later epoch ignores the
     /// lease, because a crash in between leaves unknown whether the lease still ran.
     pub written_in: Epoch,

@@ -167,6 +167,14 @@ impl Now {
         Self { wall_width_ns: 0, ..self }.due_after(delay_ms)
     }
 
+    /// Returns when a lease ends that was to end at `until`, and of which no more than `left_ms` is left. If the wall clock was set back, `until` is
+    /// farther away than that.
+    #[must_use]
+    pub(crate) fn ends_within(self, until: Timestamp, left_ms: u64) -> Timestamp {
+        // The end of a lease counts from the lower end of the wall clock, see `mono_deadline`.
+        self.believed_after(left_ms).map_or(until, |latest| until.min(latest))
+    }
+
     /// Returns the first millisecond of the monotonic clock that is not before the wall clock shows `at`, if both clocks run at the same
     /// speed from this moment on, and the wall clock shows no more than its lower end. For an instant in the past, returns this moment, rounded up. The result is at most `u64::MAX`.
     ///

@@ -206,7 +206,7 @@ impl Life {
         };
         if id.is_multiple_of(5) {
             let until = self.wall.saturating_plus_ms(30_000);
-            task.lease = Some(StoredLease { no: LeaseNo(id), until, written_in: Epoch(1) });
+            task.lease = Some(StoredLease { no: LeaseNo(id), until, left_ms: 30_000, written_in: Epoch(1) });
         }
         if id.is_multiple_of(7) {
             let (group, trace) = (Group::new("g").ok(), Some("00-ab".into()));

@@ -5,7 +5,7 @@ use std::mem::take;
 
 use super::call::CallId;
 use super::clock::Clock;
-use super::task::Task;
+use super::task::{Lease, Task};
 use super::world::{Broken, Down, Op, World};
 
 /// The oracle gives up a key, but not the run, if the key has more worlds than this or a knot has more calls than
@@ -185,6 +185,15 @@ impl Key {
     pub(super) fn overslept(&self, wall_ms: Option<i64>, clock: &Clock) -> Option<&Task> {
         let task = self.certain(clock).filter(|task| task.waits_for_certain(clock))?;
         wall_ms.is_none_or(|wake| wake > task.due.1).then_some(task)
+    }
+
+    /// Whether the task of this key is certainly leased now, and its lease has to end before the server wakes at `mono_ms` (`None`: the server has
+    /// no wake-up).
+    pub(super) fn outlasts(&self, mono_ms: Option<u64>, clock: &Clock) -> bool {
+        let lease = self.certain(clock).filter(|task| task.leased).and_then(|task| task.lease.as_ref());
+        let goes_on = |world: &World| world.after_expiry(clock.now(), clock).is_none();
+        let is_late = |lease: &Lease| mono_ms.map_or(lease.latest < u64::MAX, |wake| wake > lease.latest);
+        lease.is_some_and(is_late) && self.worlds.iter().all(goes_on)
     }
 
     /// Whether the key certainly has a task that is ready or due now.

@@ -388,8 +388,9 @@ impl World {
             task.ready = task.due <= self.wall;
             if let Some((token, until)) = task.lease.take() {
                 if leases {
-                    let ends = stopped_at.1 + until as i64 - stopped_at.0 as i64;
-                    task.lease = Some((token, self.mono + (ends - self.wall).max(0) as u64));
+                    let left = until.saturating_sub(stopped_at.0);
+                    let by_wall = (stopped_at.1 + left as i64 - self.wall).max(0) as u64;
+                    task.lease = Some((token, self.mono + by_wall.min(left)));
                 } else {
                     task.cut_off = Some(token);
                 }

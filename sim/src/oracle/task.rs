@@ -61,6 +61,10 @@ pub(super) struct Lease {
     /// The earliest instant at which the lease may end by the wall clock (ms since 1970). It is used only if `written`
     /// is true.
     pub(super) wall_until: i64,
+    /// The latest instant at which the lease ends by the monotonic clock (ms); `u64::MAX`: unknown.
+    pub(super) latest: u64,
+    /// The least and the most that a stop may have written down as what was left of the lease (ms). It is used only if `written` is true.
+    pub(super) left: (u64, u64),
     /// The end of the lease as the answer told it to the worker (wall clock, ms); `None` if no answer has shown the end of this lease.
     pub(super) told: Option<i64>,
     /// When the lease began.
@@ -106,10 +110,14 @@ impl Task {
         // counts.
         let written = self.lease.take().filter(|lease| lease.written);
         let wall_until = clock.walls(op.from, op.to).0.saturating_add_unsigned(lease_ms);
+        // The reading is rounded down, and the server rounds the end up on each clock. A call without an answer takes effect at an unknown moment.
+        let latest = clock.mono(op.to).saturating_add(lease_ms).saturating_add(3);
         self.lease = Some(Lease {
             token,
             until: clock.mono(op.from).saturating_add(lease_ms),
             wall_until: written.as_ref().map_or(wall_until, |old| old.wall_until.min(wall_until)),
+            latest: if op.said.is_some() { latest } else { u64::MAX },
+            left: written.as_ref().map_or((u64::MAX, 0), |old| old.left),
             told: None,
             since: op.from,
             written: written.is_some(),

@@ -155,6 +155,8 @@ impl World {
         let (mono, wall) = clock.last();
         let wall_until = wall.saturating_add_unsigned(lease.until).saturating_sub_unsigned(mono);
         lease.wall_until = lease.wall_until.min(wall_until);
+        let most = if lease.latest < u64::MAX { lease.latest.saturating_sub(mono) } else { u64::MAX };
+        lease.left = (lease.left.0.min(lease.until.saturating_sub(mono)), lease.left.1.max(most));
         // A crash may bring back the lease as an earlier stop wrote it. Since that stop the worker may have been told
         // another end.
         lease.told = lease.told.filter(|_| down == Down::Stop);
@@ -167,13 +169,16 @@ impl World {
     }
 
     /// The server was started again. A waiting task is ready if its `due_at` has come. A lease that was written down
-    /// goes on for the rest of its time by the wall clock.
+    /// goes on for the rest of its time by the wall clock, and no longer than it still ran at the stop.
     pub(super) fn recovered(&mut self, clock: &Clock) {
         let Some(task) = &mut self.task else { return };
         task.since = clock.now();
         if let Some(lease) = task.lease.as_mut().filter(|_| task.leased) {
             let (mono, wall) = clock.last();
-            lease.until = mono.saturating_add_signed(lease.wall_until.saturating_sub(wall).max(0));
+            let until_wall = lease.wall_until.saturating_sub(wall).max(0).unsigned_abs();
+            lease.until = mono.saturating_add(until_wall.min(lease.left.0));
+            // The end is rounded up on each clock.
+            lease.latest = mono.saturating_add(lease.left.1).saturating_add(2);
         }
     }
 

@@ -75,6 +75,11 @@ impl World {
                     // After a stop the leases are written down, so they have to survive a power cut.
                     self.power_off()?;
                 }
+                if self.stopped_jumps.chance(self.options.stopped_jump_percent) {
+                    self.clocks.jump(&mut self.stopped_jumps);
+                    self.coverage.jumps += 1;
+                    self.tell_time();
+                }
                 return self.start();
             }
         }

@@ -74,10 +74,15 @@ impl World {
             && self.inputs.is_empty()
             && self.doomed.is_none()
         {
-            let wake = self.server.as_ref().and_then(|server| server.next_wake().wall).map(|at| at.as_ms());
+            let next = self.server.as_ref().map(Server::next_wake).unwrap_or_default();
+            let wake = next.wall.map(|at| at.as_ms());
             if let Some((queue, key)) = self.oracle.oversleeps(wake) {
                 let (queue, key) = (queue.to_owned(), key.to_owned());
                 return Err(self.overslept(&queue, &key, wake));
+            }
+            if let Some((queue, key)) = self.oracle.lets_a_lease_outlast(next.mono_ms) {
+                let what = format!("a lease is over, and the server sleeps until {:?} ms", next.mono_ms);
+                return Err(self.oracle.accuse(queue, key, "P7", what));
             }
             let waiting = self.arrived_waits();
             self.coverage.waits += u64::from(!waiting.is_empty());

@@ -96,12 +96,9 @@ impl Leases {
         self.ends.next_wake()
     }
 
-    /// Returns when the lease ends, by the wall clock as it is now, and rounded up. This is another instant than the worker was told if the wall clock
-    /// was set meanwhile.
-    pub(crate) fn ends_at(&self, lease: &RunningLease, now: Now) -> Timestamp {
-        let deadline = self.ends.deadline(lease.timer).unwrap_or_default();
-        // The deadline counts from the lower end of the wall clock, see `begin`.
-        now.believed_after(deadline.saturating_sub(now.mono_tick())).unwrap_or(Timestamp::MAX)
+    /// Returns how long the lease still runs, by the monotonic clock (ms), rounded up.
+    pub(crate) fn left_ms(&self, lease: &RunningLease, now: Now) -> u64 {
+        self.ends.deadline(lease.timer).unwrap_or_default().saturating_sub(now.mono_tick())
     }
 
     pub(crate) fn slots(&self) -> impl Iterator<Item = Slot> {

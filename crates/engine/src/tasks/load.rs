@@ -9,7 +9,7 @@ use crate::name::{Key, QueueName};
 use crate::residence::{Entry, WaitingStub, is_bulky};
 use crate::seam::{DueKey, Found};
 use crate::slot::{QueueNo, Slot};
-use crate::task::{Ended, Task};
+use crate::task::{Ended, StoredLease, Task};
 use crate::time::Timestamp;
 
 /// The state of a loaded task according to its stub.
@@ -48,9 +48,9 @@ impl Tasks<'_> {
             (Some(Met::Ready { since }), _) => self.make_ready(slot, since),
             (Some(Met::Waiting), _) | (None, None) => self.place_stored(slot),
             (None, Some(lease)) => {
-                let holder = Holder::default();
-                let begun =
-                    BegunLease { no: lease.no, ready_since: self.now.wall, until: lease.until, holder };
+                let StoredLease { no, until, left_ms, written_in: _ } = lease;
+                let until = self.now.ends_within(until, left_ms);
+                let begun = BegunLease { no, ready_since: self.now.wall, until, holder: Holder::default() };
                 self.dispatch.begin_lease(self.residence, slot, begun, self.now);
             }
         }

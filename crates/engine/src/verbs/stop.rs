@@ -28,9 +28,10 @@ impl Tasks<'_> {
         let At::Leased(lease) = &self.residence.get(slot).at else {
             unreachable!("only a leased task has a lease")
         };
-        // If the wall clock was set back meanwhile, the instant that the worker was told is farther away than the lease is long.
-        let until = lease.until.min(self.dispatch.leases().ends_at(lease, self.now));
-        let lease = StoredLease { no: lease.no, until, written_in: self.ledger.ownership().epoch };
+        let left_ms = self.dispatch.leases().left_ms(lease, self.now);
+        let until = self.now.ends_within(lease.until, left_ms);
+        let written_in = self.ledger.ownership().epoch;
+        let lease = StoredLease { no: lease.no, until, left_ms, written_in };
         // With this fence, the token of this lease stays valid, and the tokens of earlier leases are void.
         self.record(slot, |task| {
             task.lease = Some(lease);

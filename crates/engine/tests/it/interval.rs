@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tickwheel_engine::{
-    Answer, Cadence, Command, Due, EngineConfig, Nack, Patch, Put, PutMode, PutSchedule, Schedule,
+    Answer, Cadence, Command, Due, EngineConfig, Input, Nack, Patch, Put, PutMode, PutSchedule, Schedule,
     ScheduleName, Terms, TokenAnswer,
 };
 
@@ -125,6 +125,23 @@ fn a_lease_that_is_written_down_after_a_step_back_lasts_as_long_as_without_the_s
     world.pass_ms(1_000);
     world.step_wall_ms(-30_000);
     let mut world = world.stop();
+    world.pass_ms(9_799);
+    assert!(world.lease(1, 1_000).is_empty());
+    world.pass_ms(1);
+    assert_eq!(world.lease(1, 1_000).len(), 1, "10.8 s have passed since the lease");
+}
+
+/// The rest of a lease counts from the lower end in the next life, too: the upper end would make it longer by the width.
+#[test]
+fn a_lease_lasts_as_long_as_without_the_stop_though_the_clock_was_set_back_before_the_start() {
+    let mut world = wide();
+    world.step_wall_ms(60_000);
+    world.put(Put::new(&queue("q"), key("a"))).expect("taken");
+    world.lease(1, 10_000);
+    world.pass_ms(1_000);
+    world.input(Input::Stop);
+    world.now.wall = ms(31_000);
+    let mut world = world.crash();
     world.pass_ms(9_799);
     assert!(world.lease(1, 1_000).is_empty());
     world.pass_ms(1);

@@ -1,4 +1,4 @@
-//! How long a lease lasts: never shorter than its worker was told.
+//! How long a lease lasts: never shorter than its worker was told, and no longer over a stop and a start.
 
 use tickwheel_engine::*;
 
@@ -85,6 +85,73 @@ fn a_lease_outlives_a_stop_until_its_worker_was_told() {
             let shown = world.get("a").expect("it is there").leased_until;
             assert_eq!(shown, Some(told), "what was told stays");
             lasts_until(world, told, "a lease of an earlier life");
+        }
+    }
+}
+
+/// The clock is set back by this many milliseconds between a stop and the start.
+fn stop_and_set_back(mut world: World, back_ms: i64) -> World {
+    world.input(Input::Stop);
+    world.now.wall = Timestamp::from_ms(world.now.wall.as_ms() - back_ms).expect("after 1970");
+    world.crash()
+}
+
+/// A world at 2 h by the wall clock, with a ready task.
+fn late() -> World {
+    let mut world = begun(0, 0);
+    world.pass_ms(7_200_000);
+    world
+}
+
+/// The story: the clock was set back by an hour between a stop and the start, and no worker got the task for an hour after its worker had died.
+#[test]
+fn a_lease_is_no_longer_though_the_clock_was_set_back_between_a_stop_and_the_start() {
+    for back_ms in [1, 500, 3_600_000] {
+        let mut world = late();
+        world.lease(1, 30_000);
+        world.pass_ms(10_000);
+        let mut world = stop_and_set_back(world, back_ms);
+        let shown = world.get("a").expect("it is there").leased_until;
+        assert_eq!(shown, world.now.wall.plus_ms(20_000), "set back by {back_ms} ms: what is shown is true");
+        world.pass_ms(19_999);
+        assert!(world.lease(1, 1_000).is_empty(), "set back by {back_ms} ms: the worker has its time");
+        world.pass_ms(1);
+        assert_eq!(keys(&world.lease(1, 1_000)), ["a"], "set back by {back_ms} ms");
+    }
+}
+
+/// Each stop writes down what is left by then.
+#[test]
+fn a_lease_is_no_longer_over_many_stops_though_the_clock_is_set_back_at_each() {
+    let mut world = late();
+    world.lease(1, 30_000);
+    for _ in 0..5 {
+        world.pass_ms(5_000);
+        world = stop_and_set_back(world, 600_000);
+    }
+    world.pass_ms(4_999);
+    assert!(world.lease(1, 1_000).is_empty(), "it lasts for 30 s");
+    world.pass_ms(1);
+    assert_eq!(keys(&world.lease(1, 1_000)), ["a"]);
+}
+
+/// Five instants are rounded up to the millisecond: the end by each clock as the lease begins, what is left as it is written down, and again the end
+/// by each clock at the start.
+#[test]
+fn a_lease_after_a_step_back_is_never_shorter_and_less_than_five_milliseconds_longer() {
+    for mono_sub_ns in PARTS {
+        for wall_sub_ns in PARTS {
+            let mut world = begun(mono_sub_ns, wall_sub_ns);
+            world.pass_ms(7_200_000);
+            let begin_ns = world.now.mono_ns;
+            world.lease(1, 30);
+            world.now.mono_ns += u64::from(mono_sub_ns);
+            let mut world = stop_and_set_back(world, 3_600_000);
+            let what = format!("{mono_sub_ns} ns and {wall_sub_ns} ns");
+            world.now.mono_ns = begin_ns + 30_000_000 - 1;
+            assert!(world.lease(1, 1_000).is_empty(), "{what}: handed on before its end");
+            world.now.mono_ns = begin_ns + 35_000_000;
+            assert_eq!(keys(&world.lease(1, 1_000)), ["a"], "{what}: it is over by now");
         }
     }
 }

@@ -266,8 +266,12 @@ mod tests {
         task.attempts = 3;
         task.lease_fence = LeaseNo(1 << 33);
         task.revoked = Some(LeaseNo(5));
-        task.lease =
-            Some(StoredLease { no: LeaseNo(u64::MAX), until: Timestamp::MAX, written_in: Epoch(u32::MAX) });
+        task.lease = Some(StoredLease {
+            no: LeaseNo(u64::MAX),
+            until: Timestamp::MAX,
+            left_ms: u64::MAX - 1,
+            written_in: Epoch(u32::MAX),
+        });
         task.extra = Some(Box::new(Extra {
             group: Some(Group::new("g").expect("a group")),
             ttr_ms: Some(0),

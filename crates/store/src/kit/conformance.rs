@@ -723,7 +723,7 @@ fn written_leases_are_handed_on<S: ShardStore>(mut owner: Owner<S>) {
         owner.done(vec![TaskEffect::Stored { task: Arc::clone(&task), body_known: true }]);
         task
     };
-    let lease = StoredLease { no: LeaseNo(9), until: at(77), written_in: Epoch(1) };
+    let lease = StoredLease { no: LeaseNo(9), until: at(77), left_ms: 70, written_in: Epoch(1) };
     let held: Vec<Arc<Task>> = tasks[..3].iter().map(|task| restore(task, Some(lease))).collect();
     restore(&held[0], None);
     owner.end(&held[1], Outcome::Done(LeaseNo(9)));

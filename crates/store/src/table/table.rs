@@ -392,6 +392,7 @@ mod tests {
         big.lease = Some(tickwheel_engine::StoredLease {
             no: big.lease_fence,
             until: Timestamp::MAX,
+            left_ms: u64::MAX - 1,
             written_in: tickwheel_engine::Epoch(u32::MAX),
         });
         big.extra = Some(Box::new(tickwheel_engine::Extra {

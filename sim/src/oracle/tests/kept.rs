@@ -381,6 +381,46 @@ fn a_written_lease_may_end_by_a_step_of_the_wall_clock() {
     });
 }
 
+/// Stops the server, and sets the wall clock back by an hour before the next start.
+fn stop_and_set_back(play: &mut Play) -> Result<(), Violation> {
+    play.oracle.stopping();
+    play.oracle.stopped()?;
+    play.step(-3_600_000);
+    play.oracle.recovered();
+    Ok(())
+}
+
+/// A lease of 1 s, of which 98 ms are left after two stops.
+fn held_over_two_stops(play: &mut Play) -> Result<(), Violation> {
+    delivered(play)?;
+    play.pass(400);
+    stop_and_set_back(play)?;
+    play.pass(500);
+    stop_and_set_back(play)
+}
+
+#[test]
+fn a_written_lease_is_no_longer_though_the_wall_clock_was_set_back() {
+    holds(|play| {
+        held_over_two_stops(play)?;
+        play.pass(98);
+        play.lease(1, vec![again(2, found("a", 1, DUE, "t2"))])
+    });
+    breaks("P7", |play| {
+        held_over_two_stops(play)?;
+        play.pass(80);
+        Ok(play.lease(1, vec![again(2, found("a", 1, DUE, "t2"))]))
+    });
+    // The server sleeps beyond the end. Each reading is rounded down, and each end is rounded up.
+    let mut play = Play::new();
+    held_over_two_stops(&mut play).expect("all is right");
+    assert_eq!(play.oracle.lets_a_lease_outlast(Some(play.mono + 98)), None);
+    assert_eq!(play.oracle.lets_a_lease_outlast(Some(play.mono + 110)), Some(("q", "a")));
+    assert_eq!(play.oracle.lets_a_lease_outlast(None), Some(("q", "a")));
+    play.pass(98);
+    assert_eq!(play.oracle.lets_a_lease_outlast(None), None, "it may be over");
+}
+
 #[test]
 fn a_server_may_forget_a_token_that_two_restarts_passed() {
     for said in [TokenAnswer::Acked, TokenAnswer::Expired] {

@@ -57,7 +57,7 @@ impl Life {
         task.body = Arc::new(Body::bytes(vec![id as u8; 40]));
         if id.is_multiple_of(7) {
             let until = Timestamp::from_ms(START_MS + ahead_ms).expect("after 1970");
-            task.lease = Some(StoredLease { no: LeaseNo(id), until, written_in: Epoch(1) });
+            task.lease = Some(StoredLease { no: LeaseNo(id), until, left_ms: id, written_in: Epoch(1) });
         }
         self.commit(vec![TaskEffect::Stored { task: task.clone().into(), body_known: false }]);
         task

@@ -98,6 +98,9 @@ fn put_task(text: &mut String, task: &Task) {
             "  lease",
             format!("{} until {} of {}", lease.no.0, lease.until.as_ms(), lease.written_in.0),
         );
+        if lease.left_ms < u64::MAX {
+            line(text, "  left_ms", lease.left_ms);
+        }
     }
     if let Some(extra) = &task.extra {
         line(text, "  origin", extra.origin);

@@ -187,7 +187,8 @@ impl Life {
         if id.is_multiple_of(5) {
             (task.priority, task.lease_fence) = (id as u32 % 2, LeaseNo::first_of(Epoch(1)).next());
             let no = LeaseNo(task.lease_fence.0 + id);
-            task.lease = Some(StoredLease { no, until: self.at(30_000), written_in: Epoch(1) });
+            task.lease =
+                Some(StoredLease { no, until: self.at(30_000), left_ms: 30_000, written_in: Epoch(1) });
         }
         if id % 8 == 1 {
             task.revoked = Some(LeaseNo(id));

@@ -189,6 +189,7 @@ fn it_has_something_of_everything() {
         "job 1700000000000",
         "rule settings/all",
         "lease ",
+        "left_ms",
         "moment Moment",
         "lease_fence",
         "origin",

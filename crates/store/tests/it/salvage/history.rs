@@ -195,7 +195,7 @@ impl Life {
         task.body = Arc::new(Body::bytes(body));
         if rng.below(9) == 0 {
             let until = self.at(HOUR_MS);
-            task.lease = Some(StoredLease { no: LeaseNo(id), until, written_in: Epoch(1) });
+            task.lease = Some(StoredLease { no: LeaseNo(id), until, left_ms: id, written_in: Epoch(1) });
         }
         let other = self.free_key(&task, touched).unwrap_or_else(|()| {
             task.key = Key::new(&own).expect("a key");
