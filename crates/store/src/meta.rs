@@ -223,14 +223,25 @@ pub(crate) fn write<D: Disk>(disk: &mut D, meta: Meta) -> Result<Meta, DiskError
 /// As [`write`].
 pub(crate) fn write_whole<D: Disk>(disk: &mut D, file: &str, bytes: &[u8]) -> Result<(), DiskError> {
     let written_as = unfinished(file);
-    if disk.list("")?.iter().any(|name| **name == *written_as) {
-        disk.remove(&written_as)?;
-    }
+    remove_unfinished(disk, file)?;
     disk.create(&written_as)?;
     disk.write_at(&written_as, 0, bytes)?;
     disk.sync_data(&written_as)?;
     disk.rename(&written_as, file)?;
     disk.sync_dir("")
+}
+
+/// Removes what is left of a write of `file` that did not finish. The removal is durable with the next sync of the directory.
+///
+/// # Errors
+/// The disk failed.
+pub(crate) fn remove_unfinished<D: Disk>(disk: &mut D, file: &str) -> Result<(), DiskError> {
+    let left = unfinished(file);
+    // A link in its place is removed, and not followed.
+    if disk.list("")?.iter().any(|name| **name == *left) {
+        disk.remove(&left)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

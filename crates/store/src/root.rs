@@ -93,6 +93,7 @@ impl Root {
                 content
             }
         };
+        meta::remove_unfinished(&mut disk, SHARDS)?;
         let root = Self { path: path.to_owned(), disk, content };
         if content.is_made {
             for (shard, directory) in root.directories() {

@@ -8,6 +8,7 @@ use tickwheel_queue::{
     Ack, BackupError, Key, Lease, ListQueues, OpenError, Options, Put, Queue, QueueName, StoreError,
     TokenAnswer,
 };
+use tickwheel_store::doctor::{Depth, examine_dir};
 
 fn names() -> Vec<QueueName> {
     (0..9).map(|n| QueueName::new(&format!("q{n}")).expect("a name")).collect()
@@ -136,6 +137,22 @@ fn a_making_that_was_interrupted_goes_on() {
     assert!(matches!(error, OpenError::Store(StoreError::OtherShards { found: 3, wanted: 2 })), "{error}");
     assert_eq!(opened(Queue::options(), &directory).shards(), 3);
     assert!(directory.join("0002/meta").exists());
+}
+
+#[test]
+fn the_rest_of_an_interrupted_write_is_removed() {
+    let place = tempfile::tempdir().expect("a directory");
+    made(place.path());
+    for file in ["shards.tmp", "0001/meta.tmp"] {
+        std::fs::write(place.path().join(file), b"half").expect("written");
+    }
+    let found = examine_dir(place.path(), Depth::Opening).expect("readable");
+    assert_eq!(
+        (found.is_in_order(), &found.not_needed[..]),
+        (true, &["shards.tmp", "0001/meta.tmp"].map(String::from)[..])
+    );
+    drop(opened(Queue::options(), place.path()));
+    assert!(!place.path().join("shards.tmp").exists() && !place.path().join("0001/meta.tmp").exists());
 }
 
 #[test]

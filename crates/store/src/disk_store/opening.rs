@@ -13,7 +13,7 @@ use crate::disk::{Disk, DiskError};
 use crate::error::OpenError;
 use crate::fs_disk::FsDisk;
 use crate::io::{Io, ThreadIo, ZEROES_MAX};
-use crate::layout::SHARD;
+use crate::layout::{META, SHARD};
 use crate::log::{Files, HEAD_BYTES, Progress, Sizes, Spare, frame_bytes};
 use crate::meta::{self, Meta};
 use crate::newest;
@@ -115,6 +115,7 @@ fn make_ready<D: Disk>(
     seeds: Seeds,
     options: &StoreOptions,
 ) -> Result<Files, DiskError> {
+    meta::remove_unfinished(disk, META)?;
     // The last process may have seen a file name that is not durable yet. The next steps rely on the names, so they are synced first.
     disk.sync_dir("")?;
     disk.sync_dir(SHARD)?;

@@ -70,6 +70,9 @@ fn begin(directory: &mut Directory, members: &Members) -> Result<Examination, Di
     if names.iter().any(|name| name == SHARDS) {
         found.bytes = directory.len(SHARDS)?;
     }
+    if names.iter().any(|name| **name == *unfinished) {
+        found.not_needed.push(unfinished.to_string());
+    }
     match (&members.content, members.mended_at) {
         (Ok(_), None) => {}
         (Ok(_), Some(at)) => found.add(Problem::damage(SHARDS, at, "this byte is damaged")),

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tickwheel_engine::{Reply, TaskEffect};
 use tickwheel_store::conformance::{Owner, sample_task};
+use tickwheel_store::doctor::{Depth, examine_dir};
 use tickwheel_store::{ClockMode, DiskStore, FsDisk, InlineIo, OpenError, StoreOptions};
 
 fn options() -> StoreOptions {
@@ -203,6 +204,24 @@ fn files_of_others_are_left_alone() {
     drop(open(dir.path(), options()).expect("it opens"));
     for name in ["notes.txt", "shard-0000/log-7", "shard-0000/notes.tmp"] {
         assert_eq!(fs::read(dir.path().join(name)).expect("there"), b"mine", "{name}");
+    }
+}
+
+/// A crash in the middle of a write leaves an unfinished file. The next opening removes it.
+#[test]
+fn unfinished_files_are_removed() {
+    let dir = filled();
+    let left = ["meta.tmp", "shard-0000/checkpoint-00000099.tmp", "shard-0000/newest-log-00000099.tmp"];
+    for name in left {
+        fs::write(dir.path().join(name), b"half").expect("written");
+    }
+    let found = examine_dir(dir.path(), Depth::Opening).expect("readable");
+    let mut not_needed: Vec<&str> = found.not_needed.iter().map(String::as_str).collect();
+    not_needed.sort_unstable();
+    assert_eq!(not_needed, left);
+    drop(open(dir.path(), options()).expect("it opens"));
+    for name in left {
+        assert!(!dir.path().join(name).exists(), "{name} is left");
     }
 }
 
