@@ -92,12 +92,12 @@ choice! {
 }
 
 choice! {
-    /// The rule for an instant that comes while the task of an earlier instant is live.
+    /// The rule for an instant that comes while another task of the schedule is live.
     #[derive(Default)]
     pub enum Overlap {
         /// The instant is left out.
         Skip = "skip",
-        /// The task of the instant is put when the earlier task has ended.
+        /// The task of the instant is put when no other task of the schedule is live.
         Queue = "queue",
         /// The task of the instant is put at once.
         #[default]
@@ -123,7 +123,7 @@ body! {
         jitter_ms as "jitter": u64 = unless(0, duration().within(0, CADENCE_MS_MAX));
         /// The rule for instants that the server missed by one minute or more: put no task, one task for the last of them, or a task for each. Default: `once`.
         catch_up: CatchUp = or(CatchUp::Once, choice());
-        /// The rule for an instant that comes while the task of an earlier instant is live: leave it out, put its task when the earlier one has ended, or put it at once. Default: `allow`.
+        /// The rule for an instant that comes while another task with the name of the schedule in its key is live: leave it out, put its task when no other one is live, or put it at once. Default: `allow`.
         overlap: Overlap = or(Overlap::Allow, choice());
         /// The payload of the tasks.
         payload: PayloadBody = or_made(PayloadBody::default, passed_payload());
@@ -231,11 +231,11 @@ body! {
         made: u64 = has(count());
         /// Number of instants left out so far. Instants of a cron expression that were left out together count as one.
         ///
-        /// An instant is left out if it was missed, if the earlier task was still live, if its key was taken, or if the queue took no task.
+        /// An instant is left out if it was missed, if another task of the schedule was live, if its key was taken, or if the queue took no task.
         skipped: u64 = has(count());
-        /// Whether the last task of the schedule is live and must end before the next one is put.
+        /// Whether a task of the schedule is live and must end before the next one is put.
         running: bool = has(flag());
-        /// Number of instants that wait until that task has ended: their tasks are not put yet.
+        /// Number of instants that wait until all such tasks have ended: their tasks are not put yet.
         waiting: u64 = has(count());
         /// The schedule as its owner put it.
         spec: ScheduleSpec = flat();

@@ -1,11 +1,13 @@
 //! [`Recurrence`]: the schedules, and the instants for which tasks are to be made.
 
+mod census;
 mod instants;
 mod put;
 mod schedules;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use self::census::Census;
 use self::schedules::{Asked, Phase, Scheduled};
 use crate::acquired::Acquired;
 use crate::bounds::Bounds;
@@ -19,7 +21,9 @@ use crate::time::{Seq, Timestamp};
 /// # Invariants
 /// - At most one task is made for one instant of a schedule.
 /// - If an instant gets a task, the progress of the schedule is written down in the batch that has the task.
-/// - A schedule that waits and has a next instant is in `due` with it, unless it is in `changed`, `stalled` or `not_durable`.
+/// - A schedule that waits and has a next instant is in `due` with it, unless it is in `changed`, `stalled`, `not_durable` or
+///   `uncounted`.
+/// - A schedule that takes turns has in `running` each live task that has its name in the key, unless `may_have_more` is set.
 #[derive(Debug, Default)]
 pub(crate) struct Recurrence {
     secret: [u8; 16],
@@ -43,8 +47,10 @@ pub(crate) struct Recurrence {
     not_durable: BTreeSet<ScheduleId>,
     /// The number of instants that wait for an earlier task to end, of all schedules.
     waiting: usize,
-    /// The schedules that make no other task until their running task has ended or was given up, by the id of the running task.
-    running: BTreeMap<u64, ScheduleId>,
+    /// Schedules that make no task before the live tasks of their names were looked for in the store.
+    uncounted: BTreeSet<ScheduleId>,
+    /// The look for live tasks that is under way.
+    census: Option<Census>,
     asked: BTreeMap<AskId, Asked>,
     /// Questions to the driver that go out at the end of the step.
     asks: Vec<Effect>,
@@ -84,8 +90,8 @@ mod tests {
     use crate::input::CallId;
     use crate::ledger::Ledger;
     use crate::name::{QueueName, ScheduleName};
-    use crate::schedule::{Cadence, CatchUp, Overlap, Schedule, ScheduleRecord};
-    use crate::task::Terms;
+    use crate::schedule::{Cadence, CatchUp, Overlap, Schedule, ScheduleRecord, occurrence_key};
+    use crate::task::{Task, Terms};
     use crate::time::Now;
 
     fn id() -> ScheduleId {
@@ -111,6 +117,7 @@ mod tests {
         let (queue, name) = id();
         let put = PutSchedule { queue, name, schedule: Arc::new(schedule), if_version: None, scope: None };
         recurrence.put_schedule(&mut ledger, Now::at_ms(0), CallId(1), put);
+        recurrence.queue_is_empty(&mut ledger, &id().0);
         make_durable(&mut recurrence, &mut ledger);
         let mut out = Vec::new();
         ledger.release_answers(&mut out);
@@ -142,7 +149,7 @@ mod tests {
         let at = Timestamp::EPOCH.saturating_plus_ms(ms);
         assert!(recurrence.is_making(&id(), at));
         let mut record = ScheduleRecord::clone(recurrence.get(&id()).expect("it was put"));
-        (record.decided, record.last, record.running) = (at, Some(at), task);
+        (record.decided, record.last, record.running) = (at, Some(at), task.into_iter().collect());
         record.made += 1;
         recurrence.step(ledger, &id(), record);
         make_durable(recurrence, ledger);
@@ -177,9 +184,13 @@ mod tests {
         made(&mut recurrence, &mut ledger, 1_000, Some(7));
         assert!(to_make(&mut recurrence, &mut ledger, 2_000).is_empty());
         assert_eq!(recurrence.waiting(), 1);
-        recurrence.task_ended(&mut ledger, Now::at_ms(2_500), 8);
+        let task = |id| {
+            let at = Timestamp::EPOCH.saturating_plus_ms(1_000);
+            Task { id, ..Task::new(self::id().0, occurrence_key(&self::id().1, at), Arc::default()) }
+        };
+        recurrence.task_ended(&mut ledger, Now::at_ms(2_500), &task(8));
         assert!(to_make(&mut recurrence, &mut ledger, 2_500).is_empty(), "another task has ended");
-        recurrence.task_ended(&mut ledger, Now::at_ms(2_500), 7);
+        recurrence.task_ended(&mut ledger, Now::at_ms(2_500), &task(7));
         assert_eq!(to_make(&mut recurrence, &mut ledger, 2_500), [2_000]);
     }
 }

@@ -198,7 +198,8 @@ impl Schedule {
         (anchor, decided)
     }
 
-    /// Whether the task before has to end or to be given up before the schedule makes another one.
+    /// Whether the schedule makes no task while a live task has its name in the key: a task of an earlier instant, also of a schedule of
+    /// this name that was deleted, and also a task that was redriven, imported or put with such a key.
     #[must_use]
     pub fn takes_turns(&self) -> bool {
         self.overlap != Overlap::Allow || matches!(self.cadence, Cadence::FixedDelay { .. })
@@ -240,9 +241,13 @@ pub struct ScheduleRecord {
     /// instant is excluded. Instants of a cron expression that are left out together count as one or two, because their number is not
     /// known.
     pub skipped: u64,
-    /// The id of the task that has to end or to be given up before the schedule makes another one.
-    pub running: Option<u64>,
-    /// Instants that wait until the task `running` has ended or was given up, in rising order.
+    /// If the schedule takes turns: the ids of the live tasks that have its name in their keys, at most
+    /// [`RUNNING_MAX`](Self::RUNNING_MAX). All of them have to end or to be given up before the schedule makes another task.
+    pub running: Vec<u64>,
+    /// Whether there may be live tasks of the name that are not in `running`. Once `running` is empty, the engine looks for them in the
+    /// store, and the schedule makes no task before the engine has found them all.
+    pub may_have_more: bool,
+    /// Instants that wait until the tasks of `running` have ended or were given up, in rising order.
     pub waiting: Vec<Timestamp>,
 }
 
@@ -259,13 +264,29 @@ impl ScheduleRecord {
             last: None,
             made: 0,
             skipped: 0,
-            running: None,
+            running: Vec::new(),
+            may_have_more: false,
             waiting: Vec::new(),
         }
     }
 
+    /// The largest number of live tasks whose ids the record has.
+    pub const RUNNING_MAX: usize = 1_000;
+
     /// The largest number of instants that wait for the task before; later ones are left out.
     pub const WAITING_MAX: usize = 1_000;
+
+    /// Whether the schedule makes no task now, because a live task has to end or to be given up before, or such a task may exist.
+    #[must_use]
+    pub fn has_to_wait(&self) -> bool {
+        self.schedule.takes_turns() && (self.may_have_more || !self.running.is_empty())
+    }
+
+    /// Whether the live tasks of the name have to be looked for in the store before the schedule can go on.
+    #[must_use]
+    pub fn is_uncounted(&self) -> bool {
+        self.may_have_more && self.running.is_empty()
+    }
 
     /// Returns the instant one delay after now; `None`: the cadence is no fixed delay. The instant is never before the start, and never one
     /// that is decided, even if the clock has stepped back.
@@ -348,6 +369,18 @@ pub fn occurrence_key(name: &ScheduleName, at: Timestamp) -> Key {
         .expect("a schedule's name leaves room for an instant")
 }
 
+/// Returns the name of the schedule in the key of an occurrence, as [`occurrence_key`] writes it; `None`: the key has another form.
+pub(crate) fn name_in_key(key: &Key) -> Option<&str> {
+    let (name, instant) = key.as_str().rsplit_once('@')?;
+    let is_of_form = |form: &str, text: &str| {
+        let fits = |(form, byte): (u8, u8)| if form == b'0' { byte.is_ascii_digit() } else { byte == form };
+        form.len() == text.len() && form.bytes().zip(text.bytes()).all(fits)
+    };
+    let (year, rest) = instant.split_once('-')?;
+    let is_year = year.len() >= 4 && year.bytes().all(|byte| byte.is_ascii_digit());
+    (is_year && is_of_form("00-00T00:00:00.000Z", rest)).then_some(name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -372,5 +405,12 @@ mod tests {
         let nightly = ScheduleName::new("nightly").expect("a name");
         let key = occurrence_key(&nightly, at(1_899_527_400_250));
         assert_eq!(key.as_str(), "nightly@2030-03-12T06:30:00.250Z");
+        assert_eq!(name_in_key(&key), Some("nightly"));
+        let with_at = ScheduleName::new("a@b").expect("a name");
+        assert_eq!(name_in_key(&occurrence_key(&with_at, Timestamp::MAX)), Some("a@b"));
+        for other in ["nightly", "nightly@", "nightly@2030-03-12", "nightly@2030-03-12T06:30:00Z", "n@1-2-3"]
+        {
+            assert_eq!(name_in_key(&Key::new(other).expect("a key")), None, "{other}");
+        }
     }
 }

@@ -411,7 +411,7 @@ fn shown(view: &product::ScheduleView) -> Shown {
         version: record.version.0,
         anchor: record.anchor.as_ms(),
         next: record.next.map(product::Timestamp::as_ms),
-        running: record.running.is_some(),
+        running: !record.running.is_empty(),
         made: record.made,
         waiting: record.waiting.len(),
     }

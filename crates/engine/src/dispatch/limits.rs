@@ -31,6 +31,11 @@ impl Dispatch {
         queue.record.settings.max_backlog.filter(|&max| queue.live >= max)
     }
 
+    /// Returns the number of live tasks of the queue.
+    pub(crate) fn live(&self, name: &QueueName) -> u64 {
+        self.queues.get(name).map_or(0, |queue| queue.live)
+    }
+
     /// Checks that one more task may be put into the queue: the queue does not drain, and its limit of live tasks is not reached.
     pub(crate) fn may_grow(&self, name: &QueueName) -> Result<(), PutError> {
         if self.queues.get(name).is_some_and(|queue| queue.record.draining) {

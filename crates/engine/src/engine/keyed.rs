@@ -2,7 +2,7 @@
 
 use super::Engine;
 use crate::calls::{Answer, Put};
-use crate::input::CallId;
+use crate::input::{CallId, Effect};
 use crate::reads::{Identified, Keyed, Purpose};
 use crate::schedule::occurrence_key;
 use crate::task::Ended;
@@ -66,6 +66,22 @@ impl Engine {
             return self.keyed(now, call, Keyed::Identified { command, place });
         }
         self.tasks(now).run_identified(call, &command, slot);
+    }
+
+    /// Ends the look for live tasks of schedules whose queues have no live task. This takes no question to the store.
+    pub(super) fn count_empty_queues(&mut self) {
+        while let Some(queue) = self.recurrence.uncounted_queue(&self.ledger).cloned()
+            && self.dispatch.live(&queue) == 0
+        {
+            self.recurrence.queue_is_empty(&mut self.ledger, &queue);
+        }
+    }
+
+    /// Asks the store for the next page of live tasks, if a schedule has to know those of its name.
+    pub(super) fn look_for_live(&mut self, now: Now, out: &mut Vec<Effect>) {
+        if let Some(request) = self.recurrence.look_for_live(&mut self.ledger, now, out) {
+            self.residence.begin_read(request);
+        }
     }
 
     /// Looks at every schedule that changed in this step, and makes the tasks of the instants that have come.

@@ -63,8 +63,8 @@ impl Recurrence {
                 // The schedule is looked at again once the driver has answered or the task is made.
                 continue;
             }
-            match (record.waiting.first(), record.running) {
-                (Some(&at), None) => self.want_task(&id, at),
+            match record.waiting.first() {
+                Some(&at) if !record.has_to_wait() => self.want_task(&id, at),
                 _ => self.wait(id),
             }
         }
@@ -158,12 +158,16 @@ impl Recurrence {
         }
     }
 
-    /// Handles an instant that has come and that may get a task. If the task before has to end first, the instant waits or is left out.
+    /// Handles an instant that has come and that may get a task. If a live task has to end first, the instant waits or is left out.
     /// Otherwise a task is to be made.
-    fn occur(&mut self, ledger: &mut Ledger, now: Now, id: &ScheduleId, at: Timestamp) {
+    pub(crate) fn occur(&mut self, ledger: &mut Ledger, now: Now, id: &ScheduleId, at: Timestamp) {
         let record = self.get(id).expect("its instant came");
-        if record.running.is_none() || !record.schedule.takes_turns() {
+        if !record.has_to_wait() {
             return self.want_task(id, at);
+        }
+        if record.is_uncounted() {
+            // The instant comes again once the live tasks are known.
+            return self.wait(id.clone());
         }
         let may_wait =
             record.waiting.len() < ScheduleRecord::WAITING_MAX && self.waiting < WAITING_IN_ALL_MAX;
@@ -223,19 +227,6 @@ impl Recurrence {
         };
         self.set(ledger, id, record);
         self.ask_for_next(id);
-    }
-
-    /// Notes that a task has ended or was given up. If the task is the running task of a schedule, the schedule may make its next task.
-    pub(crate) fn task_ended(&mut self, ledger: &mut Ledger, now: Now, task: u64) {
-        let Some(id) = self.running.get(&task).cloned() else { return };
-        let mut record = ScheduleRecord::clone(self.get(&id).expect("it waits"));
-        record.running = None;
-        record.next = record.after_a_delay(now).map_or(record.next, |next| record.in_time(Some(next)));
-        let phase = self.phase(&id).expect("it waits");
-        self.set(ledger, &id, record);
-        // `set` sets the phase to `Waiting`. The phase from before is put back, so that a task that is being made or a question to the
-        // driver stays valid.
-        self.set_phase(&id, phase);
     }
 
     /// Returns by how much later than its instant a task is due (ms), at most `jitter_ms`. The number comes from a keyed hash: no client

@@ -116,9 +116,13 @@ impl Recurrence {
         let schedule = Arc::clone(&put.schedule);
         let mut record =
             ScheduleRecord::new(schedule, ledger.applied().next(), begins.anchor, begins.decided);
+        record.may_have_more = takes_turns;
         if let Some(before) = &before {
             (record.last, record.made, record.skipped) = (before.last, before.made, before.skipped);
-            record.running = before.running.filter(|_| takes_turns);
+            if takes_turns && before.schedule.takes_turns() {
+                record.running.clone_from(&before.running);
+                record.may_have_more = before.may_have_more;
+            }
             // Waiting instants are left out if the put changes the cadence or the start, or if they are beyond the new count or after the
             // new end.
             let left = put.schedule.count.map_or(u64::MAX, |count| count.saturating_sub(before.made));
@@ -129,8 +133,8 @@ impl Recurrence {
             record.skipped = record.skipped.saturating_add(left_out as u64);
         }
         let next = match (&put.schedule.cadence, &before) {
-            // The next instant is known only once the running task has ended.
-            (Cadence::FixedDelay { .. }, _) if record.running.is_some() => None,
+            // The next instant is known only once the running tasks have ended.
+            (Cadence::FixedDelay { .. }, _) if !record.running.is_empty() => None,
             (Cadence::FixedDelay { .. }, Some(before)) if begins.goes_on => before.next.or(next),
             _ => next,
         };
@@ -138,7 +142,7 @@ impl Recurrence {
         let is_over = record.next.is_none() && record.waiting.is_empty();
         // A schedule that is over may still get another payload. So a program that puts its schedule at each start need not know that the
         // schedule is over.
-        if is_over && !begins.goes_on && (record.running.is_none() || record.is_counted_out()) {
+        if is_over && !begins.goes_on && (record.running.is_empty() || record.is_counted_out()) {
             return Err(ScheduleError::NeverFires);
         }
         self.take_place(ledger, &id, before.as_deref(), &record, put.scope.as_deref())?;

@@ -32,7 +32,8 @@ pub(super) struct Scheduled {
 /// The event that a schedule waits for.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Phase {
-    /// The schedule waits for its next instant, for the end of its running task, for a commit or for room, or it is over.
+    /// The schedule waits for its next instant, for the end of its running tasks, for the look for live tasks of its name, for a commit or
+    /// for room, or it is over.
     Waiting,
     /// The task of this instant is to be made: its key may have to be looked up first.
     Making(Timestamp),
@@ -99,6 +100,11 @@ impl Recurrence {
         self.waiting
     }
 
+    /// Returns the number of the last change of a schedule, 0 if there is none since the engine started.
+    pub(super) fn seq_of(&self, id: &ScheduleId) -> Seq {
+        self.by_name.get(id).map_or(Seq::ZERO, |one| one.seq)
+    }
+
     pub(super) fn phase(&self, id: &ScheduleId) -> Option<Phase> {
         self.by_name.get(id).map(|one| one.phase)
     }
@@ -107,8 +113,8 @@ impl Recurrence {
         self.remove(&id);
         self.bytes += schedule_bytes(&id, &record);
         self.waiting += record.waiting.len();
-        if let Some(running) = record.running {
-            self.running.insert(running, id.clone());
+        if record.is_uncounted() {
+            self.uncounted.insert(id.clone());
         }
         self.by_name.insert(id, Scheduled { record, phase: Phase::Waiting, seq });
     }
@@ -118,9 +124,7 @@ impl Recurrence {
         if let Some(next) = record.next {
             self.due.remove(&(next, id.clone()));
         }
-        if let Some(running) = record.running {
-            self.running.remove(&running);
-        }
+        self.uncounted.remove(id);
         self.changed.remove(id);
         self.stalled.remove(id);
         self.not_durable.remove(id);
@@ -137,10 +141,12 @@ impl Recurrence {
         one.phase = phase;
     }
 
-    /// Lets a schedule wait for its next instant, if it has one.
-    pub(super) fn wait(&mut self, id: ScheduleId) {
+    /// Lets a schedule wait for its next instant, if it has one, or until the live tasks of its name were looked for.
+    pub(crate) fn wait(&mut self, id: ScheduleId) {
         self.set_phase(&id, Phase::Waiting);
-        if let Some(next) = self.get(&id).and_then(|record| record.next) {
+        if !self.uncounted.contains(&id)
+            && let Some(next) = self.get(&id).and_then(|record| record.next)
+        {
             self.due.insert((next, id));
         }
     }
@@ -237,9 +243,9 @@ impl Recurrence {
         self.changed.insert(id);
     }
 
-    /// Whether the driver has answered all questions.
+    /// Whether the driver has answered all questions, and the store is not asked for live tasks.
     pub(crate) fn is_idle(&self) -> bool {
-        self.asked.is_empty()
+        self.asked.is_empty() && !self.is_asking_store()
     }
 
     pub(super) fn ask(&mut self, schedule: &Schedule, which: Which, why: Asked) -> Option<AskId> {

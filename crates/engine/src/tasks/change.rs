@@ -14,8 +14,15 @@ use crate::time::{Now, Seq, Timestamp};
 
 impl Tasks<'_> {
     /// Gives a task a new record, which `change` makes from the old one. The task stays in the index (wheel, line or leases) that it is in.
+    /// If the task is live, the schedule of its name learns that in the same batch.
     pub(crate) fn record(&mut self, slot: Slot, change: impl FnOnce(&mut Task)) {
-        self.residence.record(self.ledger, slot, change);
+        self.together(|tasks| {
+            tasks.residence.record(tasks.ledger, slot, change);
+            let task = tasks.residence.task(slot);
+            if task.dead().is_none() {
+                tasks.recurrence.task_lives(tasks.ledger, task);
+            }
+        });
     }
 
     /// Changes a task as [`record`](Self::record) does. Also makes the tokens of all earlier leases void, and removes the lease that a stop
@@ -102,7 +109,7 @@ impl Tasks<'_> {
         let ended = Ended { id: task.id, queue: task.queue.clone(), key, seq, at: self.now.wall, outcome };
         self.together(|tasks| {
             tasks.residence.end(tasks.ledger, slot, ended);
-            tasks.recurrence.task_ended(tasks.ledger, tasks.now, task.id);
+            tasks.recurrence.task_ended(tasks.ledger, tasks.now, &task);
         });
     }
 
@@ -116,7 +123,7 @@ impl Tasks<'_> {
                 task.extra_mut().dead = Some(dead);
                 task.due_at = forgotten_at;
             });
-            tasks.recurrence.task_ended(tasks.ledger, tasks.now, tasks.residence.task(slot).id);
+            tasks.recurrence.task_ended(tasks.ledger, tasks.now, tasks.residence.task(slot));
         });
         let task = Arc::clone(self.residence.task(slot));
         self.unwatch_expiry(&task);

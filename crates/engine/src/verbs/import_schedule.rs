@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::calls::{Existing, ImportOutcome, ImportSchedule, Present, ScheduleError};
-use crate::schedule::{Cadence, ScheduleRecord};
+use crate::name::Key;
+use crate::schedule::{Cadence, ScheduleRecord, name_in_key};
 use crate::tasks::Tasks;
 use crate::time::Timestamp;
 
@@ -42,7 +43,8 @@ impl Tasks<'_> {
 
     fn imported_schedule(&self, import: &ImportSchedule, before: Option<&ScheduleRecord>) -> ScheduleRecord {
         let takes_turns = import.schedule.takes_turns();
-        let running = import.running.as_ref().filter(|_| takes_turns);
+        let is_of_name = |key: &&Key| name_in_key(key) == Some(import.name.as_str());
+        let running = import.running.as_ref().filter(|_| takes_turns).filter(is_of_name);
         let running = running.and_then(|key| self.residence.live(&import.queue, key));
         let mut waiting = import.waiting.clone();
         // An instant must not get two tasks, even if the same file is imported again. So all instants up to the last one for which this
@@ -55,7 +57,8 @@ impl Tasks<'_> {
             last: import.last.max(made_here),
             made: import.made,
             skipped: import.skipped,
-            running: running.map(|slot| self.residence.task(slot).id),
+            running: running.map(|slot| self.residence.task(slot).id).into_iter().collect(),
+            may_have_more: takes_turns,
             waiting,
             ..ScheduleRecord::new(
                 Arc::clone(&import.schedule),
@@ -64,7 +67,7 @@ impl Tasks<'_> {
                 decided,
             )
         };
-        if matches!(import.schedule.cadence, Cadence::FixedDelay { .. }) && record.running.is_none() {
+        if matches!(import.schedule.cadence, Cadence::FixedDelay { .. }) && record.running.is_empty() {
             let earliest = |next: Timestamp| next.max(record.beyond().saturating_plus_ms(1));
             record.next = import.next.map(earliest).or_else(|| record.after_a_delay(self.now));
         }

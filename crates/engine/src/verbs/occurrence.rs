@@ -18,6 +18,14 @@ impl Tasks<'_> {
         let mut record = ScheduleRecord::clone(self.recurrence.get(id).expect("it has a phase"));
         let key = occurrence_key(&id.1, at);
         let of_waiting = record.waiting.first() == Some(&at);
+        if record.has_to_wait() {
+            // A task of the name has become live while the key was looked up.
+            return if of_waiting {
+                self.recurrence.wait(id.clone());
+            } else {
+                self.recurrence.occur(self.ledger, self.now, id, at);
+            };
+        }
         if of_waiting {
             record.waiting.remove(0);
         } else {
@@ -53,8 +61,7 @@ impl Tasks<'_> {
             let slot = tasks.add(task, dead);
             record.made = record.made.saturating_add(1);
             record.last = Some(record.last.map_or(at, |last| last.max(at)));
-            let takes_turns = record.schedule.takes_turns();
-            record.running = takes_turns.then(|| tasks.residence.task(slot).id);
+            record.running.clone_from(&tasks.recurrence.get(id).expect("it has a phase").running);
             record.next = None;
             tasks.recurrence.step(tasks.ledger, id, record);
             slot

@@ -638,15 +638,29 @@ fn a_schedule_waits_for_the_task_that_runs() {
     let delay = Cadence::FixedDelay { ms: 500 };
     let import = ImportSchedule { running: Some(name), ..schedule(Existing::Refuse, delay.clone()) };
     assert_eq!(bring(&mut world, import), Ok(NEW));
-    assert_eq!((record(&mut world).running, record(&mut world).next), (Some(3), None));
+    assert_eq!((record(&mut world).running, record(&mut world).next), (vec![3], None));
     let mut world = world.crash();
     world.pass_ms(5_000);
     let token = world.lease(1, 1_000)[0].token;
     world.ack(token);
     assert_eq!(record(&mut world).next, Some(ms(5_500)));
+    // The file may not name the task, and the task may come after the schedule.
+    for task_first in [true, false] {
+        let mut world = World::new();
+        let at = occurrence_key(&ScheduleName::new("s").expect("a name"), ms(-1_000));
+        let task = ImportTask { key: at, ..task("x", 3, -1_000) };
+        if task_first {
+            outcomes(&mut world, Existing::Refuse, vec![task.clone()]);
+        }
+        assert_eq!(bring(&mut world, schedule(Existing::Refuse, delay.clone())), Ok(NEW));
+        if !task_first {
+            outcomes(&mut world, Existing::Refuse, vec![task]);
+        }
+        assert_eq!((record(&mut world).running, record(&mut world).next), (vec![3], None), "{task_first}");
+    }
     // A schedule with a task that has ended by now goes on from here.
     let mut other = World::new();
     let gone = ImportSchedule { running: Some(key("s@gone")), ..schedule(Existing::Refuse, delay) };
     assert_eq!(bring(&mut other, gone), Ok(NEW));
-    assert_eq!((record(&mut other).running, record(&mut other).next), (None, Some(ms(500))));
+    assert_eq!((record(&mut other).running, record(&mut other).next), (vec![], Some(ms(500))));
 }

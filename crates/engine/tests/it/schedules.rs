@@ -229,7 +229,7 @@ fn an_instant_waits_for_its_turn_or_is_left_out() {
     }
     assert_eq!(world.lease(10, 1_000), []);
     let record = record(&mut world);
-    assert_eq!((record.made, record.running, record.waiting.len()), (3, None, 0));
+    assert_eq!((record.made, &record.running[..], record.waiting.len()), (3, &[][..], 0));
 }
 
 #[test]
@@ -536,4 +536,136 @@ fn new_rules_of_a_zone_let_no_local_time_come_twice_and_lose_none() {
     let waiting = record(&mut world).waiting.clone();
     assert_eq!((waiting.len(), change(&mut world, an_hour_earlier, "UTC")), (2, (0, 0, 0)));
     assert_eq!(record(&mut world).waiting, waiting);
+}
+
+/// The ways in which a schedule takes turns, one task a second.
+fn by_turns() -> [Schedule; 3] {
+    [
+        Schedule { overlap: Overlap::Skip, ..every(1_000) },
+        Schedule { overlap: Overlap::Queue, ..every(1_000) },
+        Schedule::new(Cadence::FixedDelay { ms: 1_000 }),
+    ]
+}
+
+/// Acks all ready tasks, and returns how many there were.
+fn ack_all(world: &mut World) -> usize {
+    let leased = world.lease(1_000, 10_000);
+    leased.iter().for_each(|one| assert_eq!(world.ack(one.token), TokenAnswer::Acked));
+    leased.len()
+}
+
+/// Checks that the schedule makes no task for as long as the live tasks of its name live, over a crash, and that it goes on after their end.
+fn waits_for_live(mut world: World, live: usize, what: &str) {
+    let made = record(&mut world).made;
+    walk(&mut world, 3_000);
+    assert_eq!(record(&mut world).made, made, "{what}");
+    let mut world = world.crash();
+    walk(&mut world, 3_000);
+    assert_eq!(record(&mut world).made, made, "{what}, after a crash");
+    for left in (1..live).rev() {
+        let leased = world.lease(1, 10_000);
+        assert_eq!(world.ack(leased[0].token), TokenAnswer::Acked, "{what}");
+        walk(&mut world, 2_000);
+        assert_eq!(record(&mut world).made, made, "{what}, {left} are left");
+    }
+    assert_eq!(ack_all(&mut world), 1, "{what}");
+    walk(&mut world, 1_000);
+    assert_eq!(record(&mut world).made, made + 1, "{what}: it goes on");
+}
+
+#[test]
+fn a_schedule_that_takes_turns_makes_no_task_beside_one_that_was_redriven() {
+    let retry = Some(Retry { max_attempts: Some(1), backoff: None });
+    for schedule in by_turns() {
+        let what = format!("{schedule:?}");
+        let mut world = world();
+        let terms = Terms { retry: retry.clone(), ..Terms::default() };
+        put(&mut world, Schedule { terms, ..schedule }).expect("taken");
+        walk(&mut world, 1_000);
+        let first = world.lease(1, 10_000)[0].clone();
+        assert_eq!(world.nack(first.token, None), TokenAnswer::Nacked);
+        // Its owner may make it live beside the next task of the schedule.
+        walk(&mut world, 1_000);
+        assert_eq!(record(&mut world).made, 2, "{what}");
+        let redrive = Command::Redrive(Redrive { queue: queue("q"), id: first.id });
+        assert!(matches!(world.ask(redrive), Answer::Redrive(Ok(_))), "{what}");
+        waits_for_live(world, 2, &what);
+    }
+}
+
+#[test]
+fn a_schedule_that_begins_to_take_turns_waits_for_the_tasks_of_before() {
+    for schedule in by_turns() {
+        for deletes in [false, true] {
+            let what = format!("{schedule:?}, deleted {deletes}");
+            let mut world = world();
+            put(&mut world, every(1_000)).expect("taken");
+            walk(&mut world, 3_000);
+            if deletes {
+                delete(&mut world).expect("there");
+            }
+            put(&mut world, schedule.clone()).expect("taken");
+            waits_for_live(world, 3, &what);
+        }
+    }
+}
+
+#[test]
+fn a_task_that_is_far_from_due_counts_as_live() {
+    for schedule in by_turns() {
+        let what = format!("{schedule:?}");
+        let mut world = world();
+        put(&mut world, every(1_000)).expect("taken");
+        walk(&mut world, 1_000);
+        let leased = world.lease(1, 10_000);
+        assert_eq!(world.nack(leased[0].token, Some(100 * HOUR)), TokenAnswer::Nacked);
+        delete(&mut world).expect("there");
+        let mut world = world.crash();
+        assert_eq!(world.engine.tasks_in_memory(), 0, "it is in the store only");
+        put(&mut world, schedule).expect("taken");
+        walk(&mut world, 3_000);
+        let mut world = world.crash();
+        walk(&mut world, 3_000);
+        assert_eq!(record(&mut world).made, 0, "{what}");
+        assert_eq!(world.cancel("s@2017-07-14T02:40:01.000Z"), Ok(Cancelled::Cancelled));
+        walk(&mut world, 1_000);
+        assert_eq!(record(&mut world).made, 1, "{what}: it goes on");
+    }
+}
+
+#[test]
+fn a_task_that_a_caller_put_under_the_name_counts_as_live() {
+    for schedule in by_turns() {
+        let what = format!("{schedule:?}");
+        let mut world = world();
+        put(&mut world, schedule).expect("taken");
+        world.put_in("s@2001-01-01T00:00:00.000Z", 0);
+        world.put_in("other@2001-01-01T00:00:00.000Z", 0);
+        walk(&mut world, 3_000);
+        assert_eq!(record(&mut world).made, 0, "{what}");
+        assert_eq!(world.cancel("s@2001-01-01T00:00:00.000Z"), Ok(Cancelled::Cancelled));
+        walk(&mut world, 1_000);
+        assert_eq!(record(&mut world).made, 1, "{what}");
+    }
+}
+
+#[test]
+fn more_live_tasks_than_a_record_names_all_have_to_end() {
+    let mut world = world();
+    put(&mut world, every(100)).expect("taken");
+    walk(&mut world, 100 * (ScheduleRecord::RUNNING_MAX as u64 + 300));
+    let made = record(&mut world).made;
+    assert_eq!(made, 1_300);
+    let taking_turns = Schedule { overlap: Overlap::Skip, ..every(100) };
+    put(&mut world, taking_turns).expect("taken");
+    walk(&mut world, 200);
+    assert_eq!(record(&mut world).running.len(), ScheduleRecord::RUNNING_MAX);
+    assert_eq!(ack_all(&mut world), 1_000);
+    walk(&mut world, 1_000);
+    let now = record(&mut world);
+    assert_eq!((now.made, now.running.len(), now.may_have_more), (made, 300, false));
+    let mut world = world.crash();
+    assert_eq!(ack_all(&mut world), 300);
+    walk(&mut world, 100);
+    assert_eq!(record(&mut world).made, made + 1);
 }

@@ -234,7 +234,7 @@ impl Exporter {
                 if !self.covers(&view.queue) {
                     continue;
                 }
-                let running = match view.record.running {
+                let running = match view.record.running.last().copied() {
                     Some(id) => key_of(&self.queue, id).await?,
                     None => None,
                 };

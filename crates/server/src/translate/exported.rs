@@ -159,7 +159,7 @@ pub(crate) fn schedule_line(
         last_at_ms: record.last.map(Timestamp::as_ms),
         made: record.made,
         skipped: record.skipped,
-        running: running.filter(|_| record.running.is_some()).map(|key| key.as_str().to_owned()),
+        running: running.filter(|_| !record.running.is_empty()).map(|key| key.as_str().to_owned()),
         waiting_ms: record.waiting.iter().map(|at| at.as_ms()).collect(),
     }
 }
@@ -178,7 +178,7 @@ fn as_of(record: &queue::ScheduleRecord, begun: Timestamp) -> queue::ScheduleRec
         queue::Cadence::Cron { .. } | queue::Cadence::FixedDelay { .. } => 1,
     };
     if matches!(record.schedule.cadence, queue::Cadence::FixedDelay { .. }) {
-        (record.next, record.running) = (Some(last), None);
+        (record.next, record.running) = (Some(last), Vec::new());
     }
     record.made = record.made.saturating_sub(made_since);
     (record.decided, record.last) = (decided, None);

@@ -72,7 +72,7 @@ pub(crate) fn schedule_body(view: &queue::ScheduleView) -> api::ScheduleBody {
         last_at_ms: last.map(Timestamp::as_ms),
         made: *made,
         skipped: *skipped,
-        running: running.is_some(),
+        running: !running.is_empty(),
         waiting: waiting.len() as u64,
         spec: spec(schedule),
     }

@@ -384,12 +384,13 @@ mod tests {
             last: Some(at(0)),
             made: 4,
             skipped: 5,
-            running: Some(0),
+            running: vec![0, 1],
+            may_have_more: true,
             waiting: vec![at(8), at(9)],
         };
         let full = record.clone();
         (record.next, record.last, record.made, record.skipped) = (None, None, 0, 0);
-        (record.running, record.waiting) = (None, Vec::new());
+        (record.running, record.may_have_more, record.waiting) = (Vec::new(), false, Vec::new());
         record.schedule = Arc::new(Schedule::new(Cadence::Every { ms: 1 }));
         let skips = Schedule {
             catch_up: CatchUp::Skip,

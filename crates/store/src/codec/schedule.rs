@@ -29,6 +29,7 @@ mod tag {
     pub(super) const SKIPPED: u8 = 19;
     pub(super) const RUNNING: u8 = 20;
     pub(super) const WAITING: u8 = 21;
+    pub(super) const MAY_HAVE_MORE: u8 = 22;
 }
 
 mod cadence {
@@ -38,8 +39,8 @@ mod cadence {
 }
 
 pub(super) fn put_schedule(out: &mut Vec<u8>, record: &ScheduleRecord) {
-    let ScheduleRecord { schedule, version, anchor, decided, next, last, made, skipped, running, waiting } =
-        record;
+    let ScheduleRecord { schedule, version, anchor, decided, next, last, made, skipped, .. } = record;
+    let ScheduleRecord { running, may_have_more, waiting, .. } = record;
     let Schedule { cadence, start, end, count, jitter_ms, catch_up, overlap, body, terms } = &**schedule;
     let Body { payload, content_type, tags, timeline: _ } = &**body;
     match cadence {
@@ -84,8 +85,9 @@ pub(super) fn put_schedule(out: &mut Vec<u8>, record: &ScheduleRecord) {
     put_member(out, tag::LAST, *last, put_timestamp);
     put_member(out, tag::MADE, Some(*made).filter(|&made| made > 0), put_varint);
     put_member(out, tag::SKIPPED, Some(*skipped).filter(|&skipped| skipped > 0), put_varint);
-    put_member(out, tag::RUNNING, *running, put_varint);
+    running.iter().for_each(|&id| put_member(out, tag::RUNNING, Some(id), put_varint));
     waiting.iter().for_each(|&at| put_member(out, tag::WAITING, Some(at), put_timestamp));
+    put_member(out, tag::MAY_HAVE_MORE, Some(()).filter(|()| *may_have_more), |_, ()| {});
 }
 
 /// Reads a schedule. The record has to end with the end of `reader`.
@@ -105,7 +107,7 @@ pub(super) fn read_schedule(
     let mut body = Body::default();
     let mut record = ScheduleRecord::new(Arc::new(schedule.clone()), version, anchor, decided);
     let mut last = 0;
-    while let Some(tag) = reader.tag(&mut last, &[tag::TAG, tag::WAITING])? {
+    while let Some(tag) = reader.tag(&mut last, &[tag::TAG, tag::RUNNING, tag::WAITING])? {
         match tag {
             tag::START => schedule.start = Some(timestamp(reader)?),
             tag::END => schedule.end = Some(timestamp(reader)?),
@@ -132,8 +134,9 @@ pub(super) fn read_schedule(
             tag::LAST => record.last = Some(timestamp(reader)?),
             tag::MADE => record.made = reader.varint()?,
             tag::SKIPPED => record.skipped = reader.varint()?,
-            tag::RUNNING => record.running = Some(reader.varint()?),
+            tag::RUNNING => record.running.push(reader.varint()?),
             tag::WAITING => record.waiting.push(timestamp(reader)?),
+            tag::MAY_HAVE_MORE => record.may_have_more = true,
             _ if read_terms(tag, reader, &mut schedule.terms)? => {}
             _ => return Err(reader.error("a member of a later format")),
         }

@@ -153,7 +153,8 @@ impl Found {
     }
 
     /// Returns the rules to write. If a schedule waits for the end of a task that is not saved, the schedule goes on without the task, and
-    /// a note says that.
+    /// a note says that. After a loss, a task may be live again that had ended, so the next owner looks for the live tasks of each schedule
+    /// that takes turns.
     fn rules(&mut self) -> Vec<RuleEffect> {
         let (wall, index, whole) = (self.wall, &self.index, self.report.is_whole());
         let mut notes = Vec::new();
@@ -161,17 +162,19 @@ impl Found {
             let (RuleName::Schedule(queue, of), Rule::Schedule(record)) = (name, &**rule) else {
                 return (name.clone(), Some(Arc::clone(rule)));
             };
-            match record.running {
-                Some(task) if !whole && !index.is_live(task) => {
-                    notes.push(format!(
-                        "schedule {} of queue {} waited for task {task}, which is not there; it goes on without it",
-                        of.as_str(),
-                        queue.as_str()
-                    ));
-                    (name.clone(), Some(Arc::new(Rule::Schedule(freed(record, wall)))))
-                }
-                _ => (name.clone(), Some(Arc::clone(rule))),
+            if whole || !record.schedule.takes_turns() {
+                return (name.clone(), Some(Arc::clone(rule)));
             }
+            let is_lost = |task: &u64| !index.is_live(*task);
+            notes.extend(record.running.iter().copied().filter(is_lost).map(|task| {
+                format!(
+                    "schedule {} of queue {} waited for task {task}, which is not there; it goes on without it",
+                    of.as_str(),
+                    queue.as_str()
+                )
+            }));
+            let running = record.running.iter().copied().filter(|task| !is_lost(task)).collect();
+            (name.clone(), Some(Arc::new(Rule::Schedule(freed(record, running, wall)))))
         });
         let rules = rules.collect();
         self.report.notes.extend(notes);
@@ -179,13 +182,16 @@ impl Found {
     }
 }
 
-/// Returns the schedule as it is after the end of the task that it waits for.
-fn freed(record: &ScheduleRecord, wall: Timestamp) -> ScheduleRecord {
-    let mut record = ScheduleRecord { running: None, ..record.clone() };
-    if let Cadence::FixedDelay { ms } = record.schedule.cadence
+/// Returns the schedule as it is when only the tasks `running` are left of those that it waits for.
+fn freed(record: &ScheduleRecord, running: Vec<u64>, wall: Timestamp) -> ScheduleRecord {
+    let waited = !record.running.is_empty();
+    let mut record = ScheduleRecord { running, may_have_more: true, ..record.clone() };
+    if waited
+        && record.running.is_empty()
+        && let Cadence::FixedDelay { ms } = record.schedule.cadence
         && record.next.is_none()
     {
-        record.next = Some(wall.saturating_plus_ms(ms));
+        record.next = record.in_time(Some(wall.saturating_plus_ms(ms)));
     }
     record
 }

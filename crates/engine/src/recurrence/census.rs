@@ -1,0 +1,198 @@
+//! The live tasks that have the name of a schedule in their keys. A schedule that takes turns makes no task beside them.
+//!
+//! The record of the schedule has their ids. Each change of a live task passes here and adds the id of the task, and each end removes it.
+//! When a schedule begins to take turns, tasks of its name may be live already, in memory or in the store: tasks of a schedule that was
+//! deleted, or that allowed overlap before. They are looked for with a *census*: the live tasks of the queue are read from the store, page
+//! by page. A change of a task during the census passes here, too, so a task that moves to a page that was read before is not missed.
+
+use std::collections::BTreeMap;
+
+use super::Recurrence;
+use crate::input::Effect;
+use crate::ledger::Ledger;
+use crate::name::{QueueName, ScheduleName};
+use crate::schedule::{Cadence, ScheduleId, ScheduleRecord, name_in_key};
+use crate::seam::{DueKey, Filter, Page, Request, RequestId};
+use crate::task::Task;
+use crate::time::{Now, Seq, Timestamp};
+
+/// The largest number of tasks that a census reads at a time.
+const PAGE_MAX: usize = 256;
+/// How long a census waits after the store could not answer (ms).
+const AGAIN_MS: u64 = 1_000;
+
+/// A look at all live tasks of a queue, for the schedules of the queue that have to know the live tasks of their names.
+#[derive(Debug)]
+pub(super) struct Census {
+    queue: QueueName,
+    /// The schedules for which the census looks, with their versions. A schedule that was put again needs another census.
+    schedules: BTreeMap<ScheduleId, Seq>,
+    /// The due key behind which the next page begins.
+    after: DueKey,
+    /// The page that the store is asked for.
+    request: Option<RequestId>,
+    /// The store is not asked before this instant (monotonic ms).
+    not_before_ms: u64,
+}
+
+impl Recurrence {
+    /// Notes that a task is live. If a schedule that takes turns has its name in the key of the task, the schedule makes no task before this
+    /// one has ended or was given up. Does nothing if the schedule knows the task.
+    pub(crate) fn task_lives(&mut self, ledger: &mut Ledger, task: &Task) {
+        let Some((id, record)) = self.turns_of(task) else { return };
+        if record.running.contains(&task.id) {
+            return;
+        }
+        let mut record = ScheduleRecord::clone(record);
+        if record.running.len() < ScheduleRecord::RUNNING_MAX {
+            record.running.push(task.id);
+        } else {
+            // The census under way cannot tell the schedule all live tasks. Another one begins once those of the record have ended.
+            if let Some(census) = &mut self.census {
+                census.schedules.remove(&id);
+            }
+            if record.may_have_more {
+                return;
+            }
+            record.may_have_more = true;
+        }
+        let is_delay = matches!(record.schedule.cadence, Cadence::FixedDelay { .. });
+        if is_delay {
+            // The next instant is known only once the running tasks have ended.
+            record.next = None;
+        }
+        let phase = self.phase(&id).expect("it has a record");
+        self.set(ledger, &id, record);
+        if !is_delay {
+            // `set` sets the phase to `Waiting`. The phase from before is put back, so that a task that is being made or a question to the
+            // driver stays valid.
+            self.set_phase(&id, phase);
+        }
+    }
+
+    /// Notes that a task has ended or was given up. If no other task of its name is live, the schedule may make its next task.
+    pub(crate) fn task_ended(&mut self, ledger: &mut Ledger, now: Now, task: &Task) {
+        let Some((id, record)) = self.turns_of(task) else { return };
+        if !record.running.contains(&task.id) {
+            return;
+        }
+        let mut record = ScheduleRecord::clone(record);
+        record.running.retain(|running| *running != task.id);
+        if record.running.is_empty() {
+            record.next = record.after_a_delay(now).map_or(record.next, |next| record.in_time(Some(next)));
+        }
+        let phase = self.phase(&id).expect("it has a record");
+        self.set(ledger, &id, record);
+        self.set_phase(&id, phase);
+    }
+
+    /// Returns the schedule that has its name in the key of this task, if the schedule takes turns.
+    fn turns_of(&self, task: &Task) -> Option<(ScheduleId, &ScheduleRecord)> {
+        if self.by_name.is_empty() {
+            return None;
+        }
+        let id = (task.queue.clone(), ScheduleName::new(name_in_key(&task.key)?).ok()?);
+        let record = &**self.get(&id)?;
+        record.schedule.takes_turns().then_some((id, record))
+    }
+
+    /// Returns the queue of a schedule that waits for a census; `None`: no schedule waits, a census is under way, the engine is stopping or
+    /// takes no changes.
+    pub(crate) fn uncounted_queue(&self, ledger: &Ledger) -> Option<&QueueName> {
+        let acts = ledger.takes_changes() && !ledger.is_stopping() && self.census.is_none();
+        self.uncounted.first().filter(|_| acts).map(|id| &id.0)
+    }
+
+    /// Takes in that the queue has no live task: the schedules of the queue need no census.
+    pub(crate) fn queue_is_empty(&mut self, ledger: &mut Ledger, queue: &QueueName) {
+        for id in self.uncounted_of(queue) {
+            self.counted(ledger, &id);
+        }
+    }
+
+    fn uncounted_of(&self, queue: &QueueName) -> Vec<ScheduleId> {
+        let from = (queue.clone(), ScheduleName::first());
+        self.uncounted.range(from..).take_while(|id| id.0 == *queue).cloned().collect()
+    }
+
+    fn counted(&mut self, ledger: &mut Ledger, id: &ScheduleId) {
+        let mut record = ScheduleRecord::clone(self.get(id).expect("it waits for this"));
+        record.may_have_more = false;
+        let phase = self.phase(id).expect("it has a record");
+        self.set(ledger, id, record);
+        self.set_phase(id, phase);
+    }
+
+    /// Asks the store for the next page of a census, if one is needed and the store is not asked already. Returns the request. A census begins
+    /// once the put of its schedules is durable, so that the store shows all tasks that were live before.
+    pub(crate) fn look_for_live(
+        &mut self,
+        ledger: &mut Ledger,
+        now: Now,
+        out: &mut Vec<Effect>,
+    ) -> Option<RequestId> {
+        if !ledger.takes_changes() || ledger.is_stopping() {
+            return None;
+        }
+        if self.census.is_none() {
+            let is_durable = |id: &&ScheduleId| self.seq_of(id) <= ledger.durable();
+            let queue = self.uncounted.iter().find(is_durable)?.0.clone();
+            let mut of_queue = self.uncounted_of(&queue);
+            of_queue.retain(|id| is_durable(&id));
+            let version = |id: &ScheduleId| self.get(id).map_or(Seq::ZERO, |record| record.version);
+            let schedules = of_queue.into_iter().map(|id| (id.clone(), version(&id))).collect();
+            let after = DueKey::START;
+            self.census = Some(Census { queue, schedules, after, request: None, not_before_ms: 0 });
+        }
+        let census = self.census.as_mut()?;
+        if census.request.is_some() || now.mono_tick() < census.not_before_ms {
+            return None;
+        }
+        let queue = census.queue.clone();
+        let filter = Filter { queue, due_from: Timestamp::EPOCH, due_to: Timestamp::MAX, dead: false };
+        let request = Request::ScanFilter { filter, after: census.after, max: PAGE_MAX };
+        census.request = Some(ledger.request(request, out));
+        census.request
+    }
+
+    /// Whether `request` asked the store for a page of the census.
+    pub(crate) fn asked_for(&self, request: RequestId) -> bool {
+        self.census.as_ref().is_some_and(|census| census.request == Some(request))
+    }
+
+    pub(super) fn is_asking_store(&self) -> bool {
+        self.census.as_ref().is_some_and(|census| census.request.is_some())
+    }
+
+    /// Takes in a page of the census. `is_live`: whether the task with an id is live, as far as memory knows. After the last page, the
+    /// schedules know all live tasks of their names.
+    pub(crate) fn live_found(&mut self, ledger: &mut Ledger, page: &Page, is_live: impl Fn(u64) -> bool) {
+        if ledger.takes_changes() {
+            for task in page.tasks.iter().filter(|task| is_live(task.id)) {
+                self.task_lives(ledger, task);
+            }
+        }
+        let Some(mut census) = self.census.take() else { return };
+        match page.next {
+            Some(next) if !census.schedules.is_empty() && ledger.takes_changes() => {
+                (census.after, census.request) = (next, None);
+                self.census = Some(census);
+            }
+            None if ledger.takes_changes() => {
+                for (id, version) in census.schedules {
+                    if self.get(&id).is_some_and(|record| record.version == version && record.may_have_more) {
+                        self.counted(ledger, &id);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Takes in that the store could not answer. The same page is asked for again later.
+    pub(crate) fn look_failed(&mut self, now: Now) {
+        if let Some(census) = &mut self.census {
+            (census.request, census.not_before_ms) = (None, now.mono_tick() + AGAIN_MS);
+        }
+    }
+}
