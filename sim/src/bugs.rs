@@ -99,6 +99,7 @@ pub const BUGS: [Bug; 55] = [
     bug("instant-lost", &["P1"]),
     bug("instant-made-twice", &["P6", "P4"]),
     bug("turn-forgotten", &["P3"]),
+    bug("turn-of-before-forgotten", &["limits"]),
     bug("pause-outlasts", &["P3", "P4"]),
     bug("rate-forgotten", &["limits"]),
     bug("gate-forgotten", &["P3"]),

@@ -109,6 +109,8 @@ struct Book {
     tasks: BTreeMap<i64, Task>,
     /// The least number of tasks that the stored schedule has made.
     made: u64,
+    /// Whether there was another schedule of this name before. Its tasks may still be live, also such that no worker has seen.
+    is_later: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -248,8 +250,8 @@ impl Rota {
     ///
     /// # Errors
     /// The task breaks a rule: its plan has no such instant; it came too early; it is due too late after its instant;
-    /// it is the second task of one instant; there are more tasks than the plan allows; or the previous task had not
-    /// ended.
+    /// it is the second task of one instant; there are more tasks than the plan allows; or an earlier task of its name had not
+    /// ended, whichever plan made it.
     pub fn delivered(&mut self, name: &str, made: &Made) -> Verdict {
         let high = self.high;
         let book = self.books.entry(name.to_owned()).or_default();
@@ -294,8 +296,9 @@ impl Rota {
         }
         let of_plan = book.tasks.values().filter(|task| task.number == made.number);
         let takes_turns = plan.early != Early::Allow || matches!(plan.beat, Beat::Delay(_));
-        if takes_turns && of_plan.clone().any(|task| task.ended.is_none()) {
-            return bad("limits", "the task before has not ended");
+        // Ids rise, so a task with a lower id was there when this one was made.
+        if takes_turns && book.tasks.values().any(|task| task.id < made.id && task.ended.is_none()) {
+            return bad("limits", "a task before has not ended");
         }
         if let Beat::Delay(ms) = plan.beat
             && let Some(ended) = of_plan.clone().max_by_key(|task| task.id).and_then(|task| task.ended)
@@ -340,7 +343,7 @@ impl Rota {
             || last <= self.high.max(plan.start.unwrap_or(i64::MIN)).saturating_add_unsigned(step);
         // If all tasks that were made are done, no live task delays the next one.
         let over = self.books[name].tasks_of_this().filter(|(_, task)| task.over).count() as u64;
-        if shown.running && over == shown.made {
+        if shown.running && over == shown.made && !self.books[name].is_later {
             return Err(broken("P3", name, format!("all {over} tasks are done, and still {shown:?}")));
         }
         match shown.next {
@@ -403,6 +406,7 @@ const LAST_CRON_MS: i64 = 95_600_000_000_000;
 impl Book {
     /// Forgets what belongs to the stored schedule: another schedule of this name begins, or there is none any more.
     fn begin(&mut self) {
+        self.is_later |= !self.numbers.is_empty();
         self.numbers.clear();
         (self.version, self.made) = (None, 0);
     }
