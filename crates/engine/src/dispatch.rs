@@ -24,7 +24,7 @@ pub(crate) use self::deliver::{Delivery, Taking};
 pub(crate) use self::leases::{BegunLease, Holder, Leases};
 pub(crate) use self::prefetch::Fetch;
 pub(crate) use self::queues::Queues;
-pub(crate) use self::ready::ReadyStub;
+pub(crate) use self::ready::{ReadyKey, ReadyStub};
 use self::targets::Targets;
 use self::wake_ups::WakeUps;
 use crate::acquired::Acquired;

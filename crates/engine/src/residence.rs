@@ -56,9 +56,10 @@ pub(crate) struct Residence {
     expiries: Expiries,
     /// The due time of the task that was buried last. Such a due time is never reached in practice: a buried task is not forgotten.
     last_buried: Timestamp,
-    /// Stubs whose records are to be fetched, by task id. With a queue: the stub has expired in this queue. `None`: the stub's dead task is
-    /// to be forgotten.
-    overdue: VecDeque<(u64, Option<QueueName>)>,
+    /// The stubs that have expired and whose records are to be fetched: the id of the task, and its queue.
+    expired: VecDeque<(u64, QueueName)>,
+    /// The ids of the dead tasks that are stubs, and are to be forgotten once their records are fetched.
+    forgotten: VecDeque<u64>,
     /// The latest wall time that was written down in an earlier epoch. A task that was put and due by that time became ready in an earlier
     /// epoch.
     ready_before: Timestamp,
@@ -78,7 +79,8 @@ impl Residence {
             pins: Pins::default(),
             expiries: Expiries::default(),
             last_buried: Timestamp::EPOCH,
-            overdue: VecDeque::new(),
+            expired: VecDeque::new(),
+            forgotten: VecDeque::new(),
             ready_before: acquired.last_wall,
         }
     }
@@ -320,24 +322,31 @@ impl Residence {
     /// Adds a stub to those whose records are to be fetched. `expired`: the queue in which the stub has expired; `None`: the stub's dead
     /// task is to be forgotten.
     pub(crate) fn want_overdue(&mut self, id: u64, expired: Option<QueueName>) {
-        self.overdue.push_back((id, expired));
+        match expired {
+            Some(queue) => self.expired.push_back((id, queue)),
+            None => self.forgotten.push_back(id),
+        }
     }
 
     /// Takes out the next stub whose record is to be fetched. `has_room`: the store has room for a change. Without room, a stub that has
-    /// expired stays, and the stubs behind it wait.
+    /// expired stays. A dead task that is to be forgotten comes first, because its end needs no room.
     pub(crate) fn pop_overdue(&mut self, has_room: bool) -> Option<(u64, Option<QueueName>)> {
-        self.overdue.pop_front_if(|(_, expired)| expired.is_none() || has_room)
+        if let Some(id) = self.forgotten.pop_front() {
+            return Some((id, None));
+        }
+        self.expired.pop_front_if(|_| has_room).map(|(id, queue)| (id, Some(queue)))
     }
 
     /// Drops the list of stubs whose records are to be fetched, because no change is taken any more.
     pub(crate) fn clear_overdue(&mut self) {
-        self.overdue.clear();
+        self.expired.clear();
+        self.forgotten.clear();
     }
 
     /// Whether no scan is under way, and no record of a stub is still to be fetched. `has_room`: the store has room for a change; without
-    /// room, such records do not count.
+    /// room, the records of expired stubs do not count.
     pub(crate) fn is_idle(&self, has_room: bool) -> bool {
-        !self.is_scanning() && (self.overdue.is_empty() || !has_room)
+        !self.is_scanning() && self.forgotten.is_empty() && (self.expired.is_empty() || !has_room)
     }
 
     /// Returns the due time of a task that is buried now. The due time is about 1,000 years ahead, because a buried task is not forgotten.
@@ -387,6 +396,19 @@ mod tests {
         let slot = residence.insert(Entry::new(Arc::new(task(id, due_ms)), true));
         residence.start_timer(slot, now);
         slot
+    }
+
+    /// The story: the store was out of room, and a stub expired. Its death could not be written down, so it waited, and so did the dead tasks
+    /// behind it, whose removal needs no room.
+    #[test]
+    fn a_stub_that_waits_for_room_holds_up_no_dead_task() {
+        let mut residence = residence(1 << 20);
+        let queue = QueueName::new("orders").expect("a name");
+        residence.want_overdue(1, Some(queue.clone()));
+        residence.want_overdue(2, None);
+        assert_eq!(residence.pop_overdue(false), Some((2, None)));
+        assert_eq!(residence.pop_overdue(false), None);
+        assert_eq!(residence.pop_overdue(true), Some((1, Some(queue))));
     }
 
     #[test]

@@ -100,15 +100,17 @@ impl Line {
 
     /// Returns the earliest `due_at` of the tasks of the [`PRIORITIES_MAX`] most urgent priorities in the line. The line is ordered by
     /// priority, and within one priority by `due_at`. So the search looks only at the first task of each of these priorities, in O(log n)
-    /// for each.
-    pub(crate) fn oldest_due(&self) -> Option<Timestamp> {
+    /// for each. It passes over the stubs in `expired`, each of which counts as a priority that it has looked at.
+    pub(crate) fn oldest_due(&self, expired: &BTreeSet<ReadyKey>) -> Option<Timestamp> {
         let mut next = self.first();
         let firsts = std::iter::from_fn(|| {
             let first = next?;
-            next = first.behind_priority().and_then(|from| self.first_from(from));
-            Some(first.due_at)
+            let is_expired = expired.contains(&first);
+            let from = if is_expired { first.next() } else { first.behind_priority() };
+            next = from.and_then(|from| self.first_from(from));
+            Some(Some(first.due_at).filter(|_| !is_expired))
         });
-        firsts.take(PRIORITIES_MAX).min()
+        firsts.take(PRIORITIES_MAX).flatten().min()
     }
 
     /// Returns the first key in the line that is `from` or behind `from`.

@@ -70,9 +70,14 @@ impl Dispatch {
         ledger.counters_mut().count(&mut queue.figures, Event::Expired);
     }
 
-    /// Notes that a stub of this queue has expired. `in_line`: the stub is ready, in the line or parked. Returns the name of the queue if
-    /// this was not noted before.
-    pub(crate) fn stub_expired(&mut self, no: QueueNo, id: u64, in_line: bool) -> Option<QueueName> {
+    /// Notes that a stub of this queue has expired. `in_line`: its key, if the stub is ready, in the line or parked. Returns the name of the
+    /// queue if this was not noted before.
+    pub(crate) fn stub_expired(
+        &mut self,
+        no: QueueNo,
+        id: u64,
+        in_line: Option<ReadyKey>,
+    ) -> Option<QueueName> {
         let queue = self.queues.numbered_mut(no);
         queue.expired.insert(id, in_line).then(|| queue.name.clone())
     }
@@ -149,7 +154,7 @@ impl Dispatch {
     ) {
         let queue = self.queues.numbered_mut(no);
         queue.join_stub(stub);
-        queue.expired.join(stub.id);
+        queue.expired.join(stub.id, stub.key());
         joined(queue, &mut self.to_serve, ledger, late_ms);
     }
 

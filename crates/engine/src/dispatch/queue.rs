@@ -11,8 +11,8 @@ use crate::input::CallId;
 use crate::name::{Group, QueueName};
 use crate::queue_view::{QueueCounts, QueueTotals};
 use crate::settings::QueueRecord;
-use crate::task::Task;
-use crate::time::{Now, Timestamp};
+use crate::task::{PRIORITY_DEFAULT, Task};
+use crate::time::{Now, Seq, Timestamp};
 
 /// Lists name an empty queue for at most this time (ms), so that an operator who looks within an hour still finds it.
 const LISTED_MS: u64 = 3_600_000;
@@ -89,33 +89,47 @@ pub(crate) struct InGroup {
 /// The stubs that have expired. Each counts as dead, though its record in the store does not have the death yet.
 #[derive(Debug, Default)]
 pub(crate) struct Expired {
-    /// The stubs by id. `true`: the stub is ready, in the line or parked. `false`: its task is not due, for example because it waits for
+    /// The stubs by id, each with its key if it is ready, in the line or parked. `None`: its task is not due, for example because it waits for
     /// the next instant of its timeline.
-    stubs: BTreeMap<u64, bool>,
-    in_line: u64,
+    stubs: BTreeMap<u64, Option<ReadyKey>>,
+    /// The keys of those that are ready.
+    in_line: BTreeSet<ReadyKey>,
 }
 
 impl Expired {
-    /// Notes that a stub has expired, and whether the stub is ready (`in_line`). Returns whether the stub was not among the expired ones
-    /// before.
-    pub(crate) fn insert(&mut self, id: u64, in_line: bool) -> bool {
+    /// Notes that a stub has expired, and its key if the stub is ready. Returns whether the stub was not among the expired ones before.
+    pub(crate) fn insert(&mut self, id: u64, in_line: Option<ReadyKey>) -> bool {
         let was = self.stubs.insert(id, in_line);
-        self.in_line += u64::from(in_line);
-        self.in_line -= u64::from(was == Some(true));
+        if let Some(key) = was.flatten() {
+            self.in_line.remove(&key);
+        }
+        self.in_line.extend(in_line);
         was.is_none()
     }
 
     /// Notes that a stub has joined the line. Changes nothing if the stub has not expired.
-    pub(crate) fn join(&mut self, id: u64) {
+    pub(crate) fn join(&mut self, id: u64, key: ReadyKey) {
         if self.stubs.contains_key(&id) {
-            self.insert(id, true);
+            self.insert(id, Some(key));
         }
     }
 
     /// Removes a stub, if it is one of the expired ones.
     pub(crate) fn remove(&mut self, id: u64) {
-        let was = self.stubs.remove(&id);
-        self.in_line -= u64::from(was == Some(true));
+        if let Some(key) = self.stubs.remove(&id).flatten() {
+            self.in_line.remove(&key);
+        }
+    }
+
+    /// The keys of the expired stubs that are in the line or parked.
+    pub(super) fn in_line(&self) -> &BTreeSet<ReadyKey> {
+        &self.in_line
+    }
+
+    /// Returns how many of them have a more urgent priority than the default one.
+    fn urgent_len(&self) -> usize {
+        let least = ReadyKey { priority: PRIORITY_DEFAULT, due_at: Timestamp::EPOCH, put_seq: Seq::ZERO };
+        self.in_line.range(..least).count()
     }
 
     fn is_empty(&self) -> bool {
@@ -189,7 +203,7 @@ impl Queue {
     pub(crate) fn counts(&self, now: Now) -> QueueCounts {
         // An expired stub counts as dead, though its record in the store does not have the death yet.
         let expired = self.expired.len();
-        let ready = (self.ready_len() as u64).saturating_sub(self.expired.in_line);
+        let ready = (self.ready_len() as u64).saturating_sub(self.expired.in_line.len() as u64);
         QueueCounts {
             queue: self.name.clone(),
             scheduled: self.live.saturating_sub(expired + ready + self.leased),
@@ -210,16 +224,18 @@ impl Queue {
         self.line.len() + self.parked
     }
 
-    /// Returns how many ready tasks have a more urgent priority than the default one. Parked tasks are included.
+    /// Returns how many ready tasks have a more urgent priority than the default one. Parked tasks are included, expired stubs are not.
     fn urgent_len(&self) -> usize {
         let parked = self.groups.values().map(|group| group.parked.urgent());
-        self.line.urgent() + parked.sum::<usize>()
+        (self.line.urgent() + parked.sum::<usize>()).saturating_sub(self.expired.urgent_len())
     }
 
-    /// Returns the earliest `due_at` of the ready tasks, among those that [`Line::oldest_due`] looks at. `None`: no task is ready.
+    /// Returns the earliest `due_at` of the ready tasks, among those that [`Line::oldest_due`] looks at. `None`: no task is ready. Expired stubs
+    /// do not count.
     fn oldest_due(&self) -> Option<Timestamp> {
-        let parked = self.groups.values().filter_map(|group| group.parked.oldest_due());
-        parked.chain(self.line.oldest_due()).min()
+        let expired = &self.expired.in_line;
+        let parked = self.groups.values().filter_map(|group| group.parked.oldest_due(expired));
+        parked.chain(self.line.oldest_due(expired)).min()
     }
 
     /// Returns an instant after which no ready task is due. `None`: no task is ready.

@@ -23,6 +23,11 @@ impl ReadyKey {
         Self { priority: task.priority, due_at: task.due_at, put_seq: task.put_seq }
     }
 
+    /// Returns the least key behind this one; `None`: it is the last of its millisecond.
+    pub(crate) fn next(self) -> Option<Self> {
+        Some(Self { put_seq: Seq(self.put_seq.0.checked_add(1)?), ..self })
+    }
+
     /// Returns the least key behind all keys of this priority. `None`: this priority is the last one.
     pub(crate) fn behind_priority(self) -> Option<Self> {
         let priority = self.priority.checked_add(1)?;

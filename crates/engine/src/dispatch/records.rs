@@ -18,6 +18,9 @@ use crate::time::{Now, Timestamp};
 /// At most this many queues have a record of their own, because all records are in memory and in every checkpoint.
 const RECORDS_MAX: usize = 100_000;
 
+/// The search for the first ready task looks at this many stubs at most.
+const STUBS_MAX: usize = 1_000;
+
 /// The size of the record of a queue in the store without the value of its target (bytes, about).
 const RECORD_BYTES: u64 = 512;
 
@@ -207,10 +210,12 @@ fn wake_of(record: &QueueRecord) -> Option<Timestamp> {
     record.paused_until.filter(|until| *until < Timestamp::MAX)
 }
 
-/// Returns the id of the first task in the line. Parked tasks are not in the line.
+/// Returns the id of the first task in the line. Parked tasks are not in the line, and a stub that has expired is not ready. `None` also if
+/// too many expired stubs are in front.
 fn first_ready(residence: &Residence, queue: &Queue) -> Option<u64> {
     let whole = queue.line.whole().first();
-    match queue.line.stubs().first() {
+    let expired = queue.expired.in_line();
+    match queue.line.stubs().iter().take(STUBS_MAX).find(|stub| !expired.contains(&stub.key())) {
         Some(stub) if whole.is_none_or(|place| stub.key() < place.key) => Some(stub.id),
         _ => whole.map(|place| residence.task(place.slot).id),
     }

@@ -86,7 +86,7 @@ impl Engine {
         self.residence.stubs()
     }
 
-    /// Returns how many bytes the tasks in memory take (about): the whole tasks, 64 bytes for each stub, and 48 bytes for each expiry that
+    /// Returns how many bytes the tasks in memory take (about): the whole tasks, 64 bytes for each stub, and 72 bytes for each expiry that
     /// is watched.
     #[must_use]
     pub fn near_bytes(&self) -> u64 {

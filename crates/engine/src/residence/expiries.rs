@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::dispatch::ReadyKey;
 use crate::slot::QueueNo;
 use crate::time::{Now, Timestamp};
 
@@ -9,12 +10,12 @@ use crate::time::{Now, Timestamp};
 pub(crate) type Expiry = (Timestamp, u64, QueueNo);
 
 /// Memory that one expiry takes (bytes), about.
-pub(crate) const EXPIRY_BYTES: u64 = 48;
+pub(crate) const EXPIRY_BYTES: u64 = 72;
 
-/// The tasks in memory that expire, whole or as stubs, each with its due time. A task whose stub was dropped may also be in the list. The
-/// due time is exact for a stub only: a whole task may have got another due time since it was added.
+/// The tasks in memory that expire, whole or as stubs, each with its place in the ready order. A task whose stub was dropped may also be in
+/// the list. The place is exact for a stub only: a whole task may have got another one since it was added.
 #[derive(Debug, Default)]
-pub(crate) struct Expiries(BTreeMap<Expiry, Timestamp>);
+pub(crate) struct Expiries(BTreeMap<Expiry, ReadyKey>);
 
 impl Expiries {
     pub(super) fn len(&self) -> usize {
@@ -25,16 +26,16 @@ impl Expiries {
         self.0.first_key_value().map(|(&(at, ..), _)| at)
     }
 
-    /// Adds a task in memory that expires, with its due time.
-    pub(crate) fn watch(&mut self, expiry: Expiry, due_at: Timestamp) {
-        self.0.insert(expiry, due_at);
+    /// Adds a task in memory that expires, with its place in the ready order.
+    pub(crate) fn watch(&mut self, expiry: Expiry, key: ReadyKey) {
+        self.0.insert(expiry, key);
     }
 
-    /// Notes the present due time of a task, because only its stub stays in memory. When the stub expires, the due time tells whether the
-    /// stub is in a line.
-    pub(crate) fn set_due(&mut self, expiry: &Expiry, due_at: Timestamp) {
+    /// Notes the present place of a task in the ready order, because only its stub stays in memory. When the stub expires, its due time tells
+    /// whether the stub is in a line.
+    pub(crate) fn set_key(&mut self, expiry: &Expiry, key: ReadyKey) {
         if let Some(known) = self.0.get_mut(expiry) {
-            *known = due_at;
+            *known = key;
         }
     }
 
@@ -42,8 +43,8 @@ impl Expiries {
         self.0.remove(expiry);
     }
 
-    /// Takes out the next task that has expired by now, with its due time.
-    pub(crate) fn pop(&mut self, now: Now) -> Option<(Expiry, Timestamp)> {
+    /// Takes out the next task that has expired by now, with its place in the ready order.
+    pub(crate) fn pop(&mut self, now: Now) -> Option<(Expiry, ReadyKey)> {
         let first = self.0.first_entry().filter(|first| first.key().0 <= now.falls_due())?;
         Some(first.remove_entry())
     }

@@ -1,6 +1,7 @@
 //! Expiry: a task that is not done by its `expire_at` is given up, unless a worker has the task.
 
 use super::Tasks;
+use crate::dispatch::ReadyKey;
 use crate::name::QueueName;
 use crate::residence::{At, Expiry};
 use crate::seam::Found;
@@ -11,15 +12,15 @@ impl Tasks<'_> {
     /// Watches the expiry of a live task in memory, if the task has one.
     pub(crate) fn watch_expiry(&mut self, task: &Task) {
         if let Some(expiry) = self.expiry_of(task).filter(|_| task.dead().is_none()) {
-            self.residence.expiries().watch(expiry, task.due_at);
+            self.residence.expiries().watch(expiry, ReadyKey::of(task));
         }
     }
 
-    /// Notes the present due time of a task that is about to become a stub. When the stub expires, the due time tells whether the stub is
-    /// in a line.
+    /// Notes the present place of a task that is about to become a stub. When the stub expires, its due time tells whether the stub is in a
+    /// line.
     pub(super) fn watch_shrunk(&mut self, task: &Task) {
         if let Some(expiry) = self.expiry_of(task) {
-            self.residence.expiries().set_due(&expiry, task.due_at);
+            self.residence.expiries().set_key(&expiry, ReadyKey::of(task));
         }
     }
 
@@ -40,17 +41,18 @@ impl Tasks<'_> {
         if !self.ledger.takes_changes() {
             return;
         }
-        while let Some(((_, id, queue), due_at)) = self.residence.expiries().pop(self.now) {
+        while let Some(((_, id, queue), key)) = self.residence.expiries().pop(self.now) {
             match self.residence.by_id(id) {
                 Some(slot) => self.expire_one(slot),
-                None => self.expire_stub(id, queue, due_at <= self.now.falls_due()),
+                None => self.expire_stub(id, queue, key),
             }
         }
     }
 
     /// Takes in that a stub has expired. The queue then counts the task as dead, and the record is fetched so that the death can be written
-    /// down. `in_line`: the stub is in its line, because the task is due.
-    fn expire_stub(&mut self, id: u64, queue: QueueNo, in_line: bool) {
+    /// down. `key`: the place of the task in the ready order. A task that is due is in its line.
+    fn expire_stub(&mut self, id: u64, queue: QueueNo, key: ReadyKey) {
+        let in_line = Some(key).filter(|key| key.due_at <= self.now.wall);
         if let Some(name) = self.dispatch.stub_expired(queue, id, in_line) {
             self.residence.want_overdue(id, Some(name));
         }
@@ -72,9 +74,9 @@ impl Tasks<'_> {
     pub(crate) fn watch_stub(&mut self, task: &Task) {
         match self.expiry_of(task) {
             Some((at, id, queue)) if at <= self.now.falls_due() && self.ledger.takes_changes() => {
-                self.expire_stub(id, queue, task.due_at <= self.now.falls_due());
+                self.expire_stub(id, queue, ReadyKey::of(task));
             }
-            Some(expiry) => self.residence.expiries().watch(expiry, task.due_at),
+            Some(expiry) => self.residence.expiries().watch(expiry, ReadyKey::of(task)),
             None => {}
         }
     }

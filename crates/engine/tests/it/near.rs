@@ -339,6 +339,37 @@ fn a_stub_that_expires_is_counted_dead_and_nowhere_else() {
     }
 }
 
+/// The story: a stub had expired, and its record did not say so yet. `ready` left it out, but `urgent` and `oldest_due` told of it.
+#[test]
+fn a_stub_that_expires_is_neither_urgent_nor_the_oldest() {
+    let mut world = World::with(budget(512));
+    let terms = |priority, expire_after_ms| Terms { priority, expire_after_ms, ..Terms::default() };
+    for (name, due_ms, terms) in [
+        ("expires", 0, terms(1, Some(5_000))),
+        ("too", 1, terms(PRIORITY_DEFAULT, Some(5_000))),
+        ("urgent", 20, terms(2, None)),
+        ("plain", 10, terms(PRIORITY_DEFAULT, None)),
+    ] {
+        let due = Due::After { ms: due_ms };
+        world.put(Put { terms, due, ..Put::new(&queue("q"), key(name)) }).expect("taken");
+    }
+    world.pass_ms(4_999);
+    assert_eq!(world.engine.tasks_in_memory(), 0, "all are stubs");
+    let counts = |world: &mut World| {
+        let of = world.all_counts().remove(0);
+        (of.ready, of.dead, of.urgent, of.oldest_due)
+    };
+    assert_eq!(counts(&mut world), (4, 0, 2, Some(ms(0))));
+    world.hold_reads = true;
+    world.pass_ms(1);
+    assert_eq!(counts(&mut world), (2, 2, 1, Some(ms(10))));
+    let Answer::Queue(Ok(view)) = world.ask(Command::Queue(GetQueue(queue("q")))) else { panic!("no view") };
+    assert_eq!(view.first_ready, Some(3), "a lease gets `urgent` first");
+    world.hold_reads = false;
+    world.release();
+    assert_eq!(counts(&mut world), (2, 2, 1, Some(ms(10))));
+}
+
 #[test]
 fn a_task_changed_while_an_older_page_is_on_its_way_is_not_taken_for_what_it_was() {
     let mut world = World::with(budget(512));
