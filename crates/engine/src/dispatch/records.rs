@@ -32,6 +32,7 @@ impl Dispatch {
         let queue = self.queues.open(name);
         queue.record = Arc::new(record.clone());
         queue.bucket = record.settings.rate.map(|rate| Bucket::empty(rate, now.mono_ns));
+        queue.used |= !record.is_default();
         self.pause_ends.set(name, wake_of(record));
         self.targets.set(name, record.target.as_ref());
     }

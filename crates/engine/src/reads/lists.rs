@@ -125,6 +125,10 @@ fn scan_of(
         // times.
         Some(State::Dead) => (Timestamp::EPOCH, Timestamp::MAX),
         None => list.span(Timestamp::EPOCH, Timestamp::MAX),
+        // Once a scan has failed, a task that is due may never have been loaded. It stays scheduled.
+        Some(State::Scheduled) if !residence.has_what_is_due(now) => {
+            list.span(Timestamp::EPOCH, Timestamp::MAX)
+        }
         Some(State::Scheduled) => list.span(now.falls_due().saturating_plus_ms(1), Timestamp::MAX),
         Some(State::Ready | State::Leased) => {
             // A leased or ready task may be due later than the latest time seen: its lease began before a restart and goes on, and the wall

@@ -52,7 +52,7 @@ impl Tasks<'_> {
     /// Takes in that a stub has expired. The queue then counts the task as dead, and the record is fetched so that the death can be written
     /// down. `key`: the place of the task in the ready order. A task that is due is in its line.
     fn expire_stub(&mut self, id: u64, queue: QueueNo, key: ReadyKey) {
-        let in_line = Some(key).filter(|key| key.due_at <= self.now.wall);
+        let in_line = Some(key).filter(|key| key.due_at <= self.now.falls_due());
         if let Some(name) = self.dispatch.stub_expired(queue, id, in_line) {
             self.residence.want_overdue(id, Some(name));
         }

@@ -47,6 +47,23 @@ fn an_emptied_queue_stays_in_the_list_for_an_hour() {
     assert_eq!(world.counts(), (0, 1, 0));
 }
 
+/// The story: the settings of a queue were removed, and lists named it for another hour. After a restart they did not.
+#[test]
+fn a_queue_that_loses_its_settings_stays_in_the_list_for_an_hour_also_after_a_restart() {
+    for restarts in [false, true] {
+        let mut world = World::new();
+        let pause = QueueChange::Pause { ms: None };
+        change(&mut world, pause).expect("taken");
+        if restarts {
+            world = world.crash();
+        }
+        change(&mut world, QueueChange::Resume).expect("taken");
+        assert_eq!(listed(&mut world), ["q"], "restarts: {restarts}");
+        world.pass_ms(HOUR_MS);
+        assert!(listed(&mut world).is_empty(), "restarts: {restarts}");
+    }
+}
+
 #[test]
 fn each_use_begins_the_hour_anew() {
     let mut world = World::new();

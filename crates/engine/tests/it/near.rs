@@ -370,6 +370,24 @@ fn a_stub_that_expires_is_neither_urgent_nor_the_oldest() {
     assert_eq!(counts(&mut world), (2, 2, 1, Some(ms(10))));
 }
 
+/// The story: a scan of the near tasks failed. A task behind its place was due and was never loaded, so a list of scheduled tasks began behind it, and
+/// no other list by state had it.
+#[test]
+fn a_task_that_was_never_loaded_is_in_the_list_of_its_state() {
+    let mut world = World::with(EngineConfig { horizon_ms: 1_000, ..budget(1 << 20) });
+    world.put_in("far", 5_000);
+    world.put_in("later", 9_000_000);
+    world.fail_reads = Some(|request| matches!(request, Request::ScanDue { .. }));
+    world.pass_ms(6_000);
+    assert!(world.engine.failure().is_some());
+    let states = [State::Scheduled, State::Ready, State::Leased].map(|state| {
+        let list = List { filter: TaskFilter::in_state(state), ..List::new(&queue("q")) };
+        let Answer::List(Ok(page)) = world.ask(Command::List(list)) else { panic!("no page") };
+        page.tasks.iter().map(|task| task.key.as_str().to_owned()).collect::<Vec<_>>()
+    });
+    assert_eq!(states, [vec!["far".to_owned(), "later".to_owned()], vec![], vec![]]);
+}
+
 #[test]
 fn a_task_changed_while_an_older_page_is_on_its_way_is_not_taken_for_what_it_was() {
     let mut world = World::with(budget(512));
