@@ -229,7 +229,7 @@ body! {
         last_at_ms as "last_at": Option<i64> = shown(None, or_null(instant()));
         /// Number of tasks put so far.
         made: u64 = has(count());
-        /// Number of instants left out so far. Instants of a cron expression that were left out together count as one.
+        /// Number of instants left out so far.
         ///
         /// An instant is left out if it was missed, if another task of the schedule was live, if its key was taken, or if the queue took no task.
         skipped: u64 = has(count());

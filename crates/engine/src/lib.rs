@@ -63,8 +63,8 @@ pub use name::{Group, Key, NameError, QueueName, ScheduleName, Tag};
 pub use ownership::Ownership;
 pub use queue_view::{QueueCounts, QueuePage, QueueTotals, QueueView};
 pub use schedule::{
-    AskId, Cadence, CatchUp, InstantFound, InstantWanted, MISSED_MS, Overlap, Schedule, ScheduleRecord,
-    Which, occurrence_key,
+    AskId, Cadence, CatchUp, FoundInstant, InstantFound, InstantWanted, MISSED_MS, Overlap, Schedule,
+    ScheduleRecord, Which, occurrence_key,
 };
 pub use seam::{
     Batch, Before, DueHistogram, DueKey, Filter, Found, Grid, Growth, Page, Reply, Request, RequestId,

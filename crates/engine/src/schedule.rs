@@ -238,8 +238,7 @@ pub struct ScheduleRecord {
     pub made: u64,
     /// The number of instants left out. An instant is left out if it was missed, if the task before was live, if its key was taken, or if
     /// the queue took no task. A waiting instant is left out if a put changes the cadence, the start, the end or the count so that the
-    /// instant is excluded. Instants of a cron expression that are left out together count as one or two, because their number is not
-    /// known.
+    /// instant is excluded.
     pub skipped: u64,
     /// If the schedule takes turns: the ids of the live tasks that have its name in their keys, at most
     /// [`RUNNING_MAX`](Self::RUNNING_MAX). All of them have to end or to be given up before the schedule makes another task.
@@ -348,15 +347,37 @@ pub struct InstantWanted {
 pub enum Which {
     /// The first instant after this one.
     FirstAfter(Timestamp),
-    /// The last instant at this one or before.
-    LastUntil(Timestamp),
+    /// The last instant at `until` or before, and the number of instants from `from` to it.
+    LastUntil {
+        /// The first instant that counts.
+        from: Timestamp,
+        /// The latest instant that is wanted.
+        until: Timestamp,
+    },
     /// The instant at which the clock of the zone shows, under its present rules, what it showed at this instant under its rules of before.
     /// The expression does not matter.
     Moved(Timestamp),
 }
 
+/// An instant that the driver found.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct FoundInstant {
+    /// The instant.
+    pub at: Timestamp,
+    /// For [`Which::LastUntil`]: the number of instants from `from` to this one, both included. Otherwise 1.
+    pub count: u64,
+}
+
+impl FoundInstant {
+    /// Makes an instant that stands for itself alone.
+    #[must_use]
+    pub fn one(at: Timestamp) -> Self {
+        Self { at, count: 1 }
+    }
+}
+
 /// The answer to a question for an instant: the instant, `None` if there is none, or the reason why the driver cannot tell.
-pub type InstantFound = Result<Option<Timestamp>, Arc<str>>;
+pub type InstantFound = Result<Option<FoundInstant>, Arc<str>>;
 
 /// The number of one question for an instant. The answer names the same number.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 
-use tickwheel_engine::{Effect, Engine, Input, InstantFound, InstantWanted, Now, Timestamp, Which};
+use tickwheel_engine::{
+    Effect, Engine, FoundInstant, Input, InstantFound, InstantWanted, Now, Timestamp, Which,
+};
 
 use crate::cron::{Cron, CronError};
 use crate::zones;
@@ -82,13 +84,16 @@ impl Calendar {
     pub(crate) fn tell(&mut self, wanted: &InstantWanted) -> InstantFound {
         if let Which::Moved(at) = wanted.which {
             let rules = self.zones.get(&wanted.zone).and_then(|of| of.before.as_ref().zip(of.now.as_ref()));
-            return Ok(rules.and_then(|(before, now)| zones::moved(before, now, at)).or(Some(at)));
+            let moved = rules.and_then(|(before, now)| zones::moved(before, now, at)).unwrap_or(at);
+            return Ok(Some(FoundInstant::one(moved)));
         }
         let cron = self.cron(&wanted.text, &wanted.zone).map_err(|why| why.to_string())?;
         Ok(match wanted.which {
-            Which::FirstAfter(after) => cron.next_after(after).map(|found| found.at),
-            Which::LastUntil(until) => last_until(cron, until),
-            Which::Moved(at) => Some(at),
+            Which::FirstAfter(after) => cron.next_after(after).map(|found| FoundInstant::one(found.at)),
+            Which::LastUntil { from, until } => {
+                last_until(cron, until).map(|at| FoundInstant { at, count: cron.count(from, at) })
+            }
+            Which::Moved(at) => Some(FoundInstant::one(at)),
         })
     }
 
@@ -225,7 +230,7 @@ mod tests {
         let hour = 3_600_000;
         let ask = |calendar: &mut Calendar, which: Which| {
             let wanted = InstantWanted { text: "0 5 * * *".into(), zone: "Test/Moving".into(), which };
-            calendar.tell(&wanted).expect("it is told").map(|at| at.as_ms() / hour)
+            calendar.tell(&wanted).expect("it is told").map(|found| found.at.as_ms() / hour)
         };
         let at = |hours: i64| Timestamp::from_ms(hours * hour).expect("after 1970");
         assert_eq!(ask(&mut calendar, Which::FirstAfter(at(0))), Some(3), "5:00 is 3:00 in UTC");
@@ -256,9 +261,13 @@ mod tests {
         assert_eq!(calendar.look_again().missing, [("Test/Moving".into(), false)]);
         HOURS.set(Some(2));
         assert_eq!(calendar.look_again().changed, ["Test/Moving".into()]);
-        assert_eq!(calendar.tell(&wanted).expect("told").map(Timestamp::as_ms), Some(3 * 3_600_000));
+        assert_eq!(calendar.tell(&wanted).expect("told").map(|found| found.at.as_ms()), Some(3 * 3_600_000));
         let moved = InstantWanted { which: Which::Moved(Timestamp::EPOCH), ..wanted };
-        assert_eq!(calendar.tell(&moved), Ok(Some(Timestamp::EPOCH)), "there were no rules before");
+        assert_eq!(
+            calendar.tell(&moved),
+            Ok(Some(FoundInstant::one(Timestamp::EPOCH))),
+            "there were no rules before"
+        );
     }
 
     #[test]
@@ -280,6 +289,10 @@ mod tests {
     #[test]
     fn a_stored_expression_keeps_the_meaning_that_it_had() {
         let found = told("0 0 */2 * MON", "UTC").expect("it can be used");
-        assert_eq!(found.map(Timestamp::as_ms), Some(2 * 86_400_000), "1970-01-03, whatever weekday it is");
+        assert_eq!(
+            found.map(|found| found.at.as_ms()),
+            Some(2 * 86_400_000),
+            "1970-01-03, whatever weekday it is"
+        );
     }
 }

@@ -11,6 +11,7 @@
 //!
 //! Each [`Occurrence`] tells whether its time is skipped or comes twice. No function of this module reads a clock.
 
+mod count;
 mod days;
 mod grammar;
 
@@ -224,6 +225,13 @@ impl Cron {
                 .max(local);
         }
         None
+    }
+
+    /// Returns the number of occurrences from `from` to `until`, both included. Cost: a step for each day and each change of the clocks between
+    /// them, however often the expression fires.
+    #[must_use]
+    pub(crate) fn count(&self, from: Timestamp, until: Timestamp) -> u64 {
+        count::count(&self.expression.pattern, &self.zone, from, until)
     }
 
     /// Returns the wall time from which the next search goes on. A time that comes twice has fired the first time, and so have all times

@@ -53,8 +53,7 @@ pub struct Stats {
     pub schedules: usize,
     /// Instants of schedules that became tasks.
     pub made_total: u64,
-    /// Instants of schedules that were left out, for example because they were missed, or because the task before had not ended. Instants
-    /// of a cron expression that are left out together count as one or two.
+    /// Instants of schedules that were left out, for example because they were missed, or because the task before had not ended.
     pub skipped_total: u64,
     /// Instants of schedules that have come and wait until the task before them ends.
     pub instants_waiting: usize,

@@ -9,7 +9,8 @@ use super::Recurrence;
 use super::schedules::{Asked, Phase, Sought};
 use crate::ledger::{Ledger, ROOM_MIN};
 use crate::schedule::{
-    AskId, Cadence, CatchUp, InstantFound, MISSED_MS, Overlap, ScheduleId, ScheduleRecord, Which,
+    AskId, Cadence, CatchUp, FoundInstant, InstantFound, MISSED_MS, Overlap, ScheduleId, ScheduleRecord,
+    Which,
 };
 use crate::time::{Now, Timestamp};
 
@@ -78,24 +79,20 @@ impl Recurrence {
         match schedule.cadence {
             Cadence::Every { ms } if is_missed => {
                 let last = last_of(&record, ms, missed_until(now)).map_or(at, |last| last.max(at));
-                self.missed(ledger, now, id, last);
+                self.missed(ledger, now, id, FoundInstant { at: last, count: last.ms_since(at) / ms + 1 });
             }
             Cadence::Cron { .. } if is_missed => self.ask_for_last(missed_until(now), id, Sought::LastMissed),
             _ => self.occur(ledger, now, id, at),
         }
     }
 
-    /// Handles the missed instants of a schedule up to the last one, `last`. Counts the instants that get no task as skipped. With
-    /// [`CatchUp::Once`], handles `last` as an instant that has just come.
-    fn missed(&mut self, ledger: &mut Ledger, now: Now, id: &ScheduleId, last: Timestamp) {
+    /// Handles the missed instants of a schedule up to the last one, `last`, which tells how many they are. Counts the instants that get no
+    /// task as skipped. With [`CatchUp::Once`], handles the last one as an instant that has just come.
+    fn missed(&mut self, ledger: &mut Ledger, now: Now, id: &ScheduleId, last: FoundInstant) {
+        let FoundInstant { at: last, count } = last;
         let record = self.get(id).expect("its instants are");
         let makes_up = record.schedule.catch_up == CatchUp::Once;
-        let first = record.next.unwrap_or(last);
-        // The number of missed instants before `last`. For a cron expression this number is not known: one or more instants count as one.
-        let before = match record.schedule.cadence {
-            Cadence::Every { ms } => last.ms_since(first) / ms,
-            _ => u64::from(first < last),
-        };
+        let before = count - 1;
         let left_out = before + u64::from(!makes_up);
         let mut record = ScheduleRecord::clone(record);
         record.skipped = record.skipped.saturating_add(left_out);
@@ -129,9 +126,10 @@ impl Recurrence {
         // further instant comes, and the view of the schedule shows none.
         let found = found.unwrap_or_default();
         let now = now.unheld();
+        let instant = found.map(|found| found.at);
         match sought {
             Sought::Next => {
-                let next = record.in_time(found);
+                let next = record.in_time(instant);
                 if next == record.next || !ledger.takes_changes() {
                     return self.change(id);
                 }
@@ -141,7 +139,7 @@ impl Recurrence {
             Sought::Decided => {
                 // No instant gets a second task: not one that has a task, and not one that waits for it.
                 let used = record.last.max(record.waiting.last().copied()).unwrap_or_default();
-                let decided = found.unwrap_or(record.decided).max(used);
+                let decided = instant.unwrap_or(record.decided).max(used);
                 if decided == record.decided {
                     if !self.ask_for_next(&id) {
                         self.change(id);
@@ -150,11 +148,16 @@ impl Recurrence {
                 }
                 self.step(ledger, &id, ScheduleRecord { decided, ..ScheduleRecord::clone(&record) });
             }
-            Sought::LastMissed | Sought::LastLeftOut => match found.max(record.next) {
-                None => self.change(id),
-                Some(last) if sought == Sought::LastMissed => self.missed(ledger, now, &id, last),
-                Some(last) => self.left_out(ledger, now, &id, last, 1),
-            },
+            Sought::LastMissed | Sought::LastLeftOut => {
+                // The instant that came counts, even if the driver does not know it any more.
+                let came = record.next.map(FoundInstant::one);
+                let last = found.filter(|found| Some(found.at) >= record.next && found.count > 0).or(came);
+                match last {
+                    None => self.change(id),
+                    Some(last) if sought == Sought::LastMissed => self.missed(ledger, now, &id, last),
+                    Some(last) => self.left_out(ledger, now, &id, last),
+                }
+            }
         }
     }
 
@@ -190,24 +193,25 @@ impl Recurrence {
             }
             Cadence::Every { ms } => {
                 let last = last_of(&record, ms, now.wall).map_or(at, |last| last.max(at));
-                self.left_out(ledger, now, id, last, last.ms_since(at) / ms + 1);
+                self.left_out(ledger, now, id, FoundInstant { at: last, count: last.ms_since(at) / ms + 1 });
             }
-            _ => self.left_out(ledger, now, id, at, 1),
+            _ => self.left_out(ledger, now, id, FoundInstant::one(at)),
         }
     }
 
-    fn left_out(&mut self, ledger: &mut Ledger, now: Now, id: &ScheduleId, last: Timestamp, count: u64) {
+    fn left_out(&mut self, ledger: &mut Ledger, now: Now, id: &ScheduleId, last: FoundInstant) {
         let mut record = ScheduleRecord::clone(self.get(id).expect("its instant came"));
-        (record.decided, record.next) = (last, record.after_a_delay(now));
-        record.skipped = record.skipped.saturating_add(count);
+        (record.decided, record.next) = (last.at, record.after_a_delay(now));
+        record.skipped = record.skipped.saturating_add(last.count);
         self.step(ledger, id, record);
     }
 
-    /// Asks the driver for the last instant of a cron expression at `until` or before, and not after the end of the schedule. The schedule
-    /// waits for the answer.
+    /// Asks the driver for the last instant of a cron expression at `until` or before, and not after the end of the schedule, and for the
+    /// number of instants that have come. The schedule waits for the answer.
     fn ask_for_last(&mut self, until: Timestamp, id: &ScheduleId, sought: Sought) {
         let record = Arc::clone(self.get(id).expect("its instant came"));
-        let which = Which::LastUntil(until_of(&record, until));
+        let until = until_of(&record, until);
+        let which = Which::LastUntil { from: record.next.unwrap_or(until), until };
         let ask = self.ask(&record.schedule, which, Asked::Instant(id.clone(), sought));
         self.set_phase(id, Phase::Asking(ask.expect("a cron expression has to be asked about")));
     }

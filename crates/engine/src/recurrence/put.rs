@@ -72,7 +72,7 @@ impl Recurrence {
                 {
                     return self.put_schedule(ledger, now, call, put);
                 }
-                Ok(_) => self.configure(ledger, &put, begins, next),
+                Ok(_) => self.configure(ledger, &put, begins, next.map(|next| next.at)),
             },
         };
         ledger.answer(call, Answer::PutSchedule(answer));

@@ -22,11 +22,15 @@ fn hours(wanted: &InstantWanted) -> InstantFound {
         return Err("no expression".into());
     }
     let (hour, epoch) = (HOUR, Timestamp::EPOCH);
-    Ok(match wanted.which {
-        Which::FirstAfter(after) => Cadence::next_after(hour, epoch, after),
-        Which::LastUntil(until) => Cadence::last_until(hour, epoch, until),
-        Which::Moved(at) => Some(at),
-    })
+    let found = match wanted.which {
+        Which::FirstAfter(after) => Cadence::next_after(hour, epoch, after).map(FoundInstant::one),
+        Which::LastUntil { from, until } => Cadence::last_until(hour, epoch, until).map(|at| {
+            let count = if at < from { 0 } else { at.ms_since(from) / hour + 1 };
+            FoundInstant { at, count }
+        }),
+        Which::Moved(at) => Some(FoundInstant::one(at)),
+    };
+    Ok(found)
 }
 
 fn world() -> World {
@@ -412,13 +416,35 @@ fn a_fixed_delay_does_not_begin_before_its_start() {
 #[test]
 fn what_was_missed_is_counted() {
     for (catch_up, made, skipped) in [(CatchUp::Skip, 0, 10), (CatchUp::Once, 1, 9), (CatchUp::All, 10, 0)] {
+        // A cron expression counts as an interval does: each instant that is left out is one.
+        for schedule in [every(HOUR), cron()] {
+            let mut world = world();
+            put(&mut world, Schedule { catch_up, ..schedule }).expect("taken");
+            world.pass_ms(10 * HOUR + 10 * 60_000);
+            walk(&mut world, 20);
+            let record = record(&mut world);
+            assert_eq!(
+                (record.made, record.skipped),
+                (made, skipped),
+                "{catch_up:?} of {:?}",
+                record.schedule
+            );
+            assert_eq!(figures(&mut world), (1, made, skipped, 0), "{catch_up:?}");
+        }
+    }
+}
+
+/// The story: a queue was drained over a night, and `skipped` of its schedule grew by 1 with a cron expression, and by each instant with an interval.
+#[test]
+fn instants_that_a_queue_does_not_take_are_counted_each() {
+    for schedule in [every(HOUR), cron()] {
         let mut world = world();
-        put(&mut world, Schedule { catch_up, ..every(HOUR) }).expect("taken");
-        world.pass_ms(10 * HOUR + 30 * 60_000);
+        put(&mut world, Schedule { catch_up: CatchUp::All, ..schedule }).expect("taken");
+        crate::flow::change(&mut world, QueueChange::Drain).expect("taken");
+        world.pass_ms(10 * HOUR + 10 * 60_000);
         walk(&mut world, 20);
         let record = record(&mut world);
-        assert_eq!((record.made, record.skipped), (made, skipped), "{catch_up:?}");
-        assert_eq!(figures(&mut world), (1, made, skipped, 0), "{catch_up:?}");
+        assert_eq!((record.made, record.skipped), (0, 10), "{:?}", record.schedule);
     }
 }
 
@@ -477,7 +503,7 @@ fn the_schedules_of_one_scope_have_a_quarter_of_the_places() {
 /// A driver that knows `hours`, in a zone whose clock shows an hour later what it showed under its old rules.
 fn an_hour_later(wanted: &InstantWanted) -> InstantFound {
     match wanted.which {
-        Which::Moved(at) => Ok(Some(at.saturating_plus_ms(HOUR))),
+        Which::Moved(at) => Ok(Some(FoundInstant::one(at.saturating_plus_ms(HOUR)))),
         _ => hours(wanted),
     }
 }
@@ -485,7 +511,7 @@ fn an_hour_later(wanted: &InstantWanted) -> InstantFound {
 /// The same, an hour earlier.
 fn an_hour_earlier(wanted: &InstantWanted) -> InstantFound {
     match wanted.which {
-        Which::Moved(at) => Ok(Timestamp::from_ms(at.as_ms() - HOUR as i64)),
+        Which::Moved(at) => Ok(Timestamp::from_ms(at.as_ms() - HOUR as i64).map(FoundInstant::one)),
         _ => hours(wanted),
     }
 }
