@@ -146,9 +146,7 @@ impl Shared {
         state.health.clock_steps = clock.steps;
         state.health.clock_offset_ms = clock.offset_ms;
         state.health.clock_width = clock.width;
-        if let Some(engine) = shard.engine() {
-            state.health.read_only = engine.failure();
-        }
+        state.health.read_only = shard.engine().and_then(|engine| engine.failure());
         state.commits = *shard.commits();
     }
 

@@ -206,6 +206,21 @@ fn a_database_that_failed_is_tried_again_and_a_disk_is_not() {
     }
 }
 
+/// The story: a database had failed, and then another server took the shards. `/readyz` still told of the failure, and counted the shards as served.
+#[test]
+fn a_shard_that_is_lost_is_not_read_only() {
+    let store = Shared::new();
+    store.0.lock().expect("no test panics with it").can_stall = true;
+    let queue = Queue::options().open_store(store.clone()).expect("it opens");
+    assert_eq!(put(&queue, "a"), Ok(true));
+    store.change(|control| (control.fails, control.is_free) = (true, false));
+    put(&queue, "b").expect_err("the commit fails");
+    until("the loss", || put(&queue, "c") == Err(PutError::Unavailable(Unavailable::Unowned)));
+    let health = queue.health();
+    assert_eq!((health.ready, health.read_only), (false, None));
+    queue.close();
+}
+
 /// The caller of a put learns why its outcome is unknown: the store knows for what it waits.
 #[test]
 fn a_call_whose_store_is_silent_is_told_what_the_store_waits_for() {
