@@ -529,7 +529,10 @@ impl Oracle {
             self.may_be_added(op, &task.key)?;
         }
         if let (Verb::Import { .. }, Answer::Added, Some(key)) = (verb, &answer, &op.call.key) {
-            self.may_be_imported(op, key)?;
+            self.may_be_added(op, key)?;
+        }
+        if let (Verb::Redrive { .. }, Answer::Stored { task, .. }) = (verb, &answer) {
+            self.may_be_live(op, &task.key)?;
         }
         Ok(match (verb, answer) {
             (

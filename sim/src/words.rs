@@ -420,6 +420,7 @@ pub(crate) fn answer(call: &oracle::Call, answer: product::Answer) -> oracle::An
         P::Redrive(Err(error)) => match error {
             product::RedriveError::NotFound => A::NotFound,
             product::RedriveError::Live { .. } => A::Live,
+            product::RedriveError::Draining => A::Draining,
             product::RedriveError::Unavailable(why) => unavailable(&why),
             _ => A::Refused,
         },
@@ -436,6 +437,7 @@ pub(crate) fn answer(call: &oracle::Call, answer: product::Answer) -> oracle::An
             product::ByIdError::Leased => A::Leased,
             product::ByIdError::Ready => A::Ready,
             product::ByIdError::Live { .. } => A::Live,
+            product::ByIdError::Draining => A::Draining,
             product::ByIdError::Unavailable(why) => unavailable(&why),
             _ => A::Refused,
         },
@@ -515,6 +517,7 @@ fn of_import(imported: &product::Imported) -> oracle::Answer {
         (None, Some(product::ImportError::Live { .. })) => A::Live,
         (None, Some(product::ImportError::Dead { .. })) => A::Dead,
         (None, Some(product::ImportError::Leased)) => A::Leased,
+        (None, Some(product::ImportError::Draining)) => A::Draining,
         (None, Some(product::ImportError::BacklogFull { .. })) => A::BacklogFull,
         (None, Some(product::ImportError::Unavailable(why))) => unavailable(why),
         (None, Some(_)) => A::Refused,

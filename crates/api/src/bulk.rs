@@ -255,6 +255,8 @@ body! {
         too_far: u64 = unless(0, count());
         /// Dead tasks whose keys live tasks have.
         live: u64 = unless(0, count());
+        /// Dead tasks that stay dead because the queue is being drained.
+        draining: u64 = unless(0, count());
         /// Dead tasks that stay dead because the queue has as many live tasks as its settings allow.
         backlog_full: u64 = unless(0, count());
     }
@@ -270,7 +272,7 @@ impl SkippedBody {
     /// The reasons that have tasks, with their names on the wire and their counts.
     #[must_use]
     pub fn reasons(&self) -> Vec<(&'static str, u64)> {
-        let Self { leased, changed, timeline, expires_first, too_far, live, backlog_full } = *self;
+        let Self { leased, changed, timeline, expires_first, too_far, live, draining, backlog_full } = *self;
         let all = [
             ("leased", leased),
             ("changed", changed),
@@ -278,6 +280,7 @@ impl SkippedBody {
             ("expires_first", expires_first),
             ("too_far", too_far),
             ("live", live),
+            ("draining", draining),
             ("backlog_full", backlog_full),
         ];
         all.into_iter().filter(|(_, tasks)| *tasks > 0).collect()
@@ -285,13 +288,14 @@ impl SkippedBody {
 
     /// Adds the counts of another part of the same call or job.
     pub fn add(&mut self, other: Self) {
-        let Self { leased, changed, timeline, expires_first, too_far, live, backlog_full } = other;
+        let Self { leased, changed, timeline, expires_first, too_far, live, draining, backlog_full } = other;
         self.leased += leased;
         self.changed += changed;
         self.timeline += timeline;
         self.expires_first += expires_first;
         self.too_far += too_far;
         self.live += live;
+        self.draining += draining;
         self.backlog_full += backlog_full;
     }
 }

@@ -135,6 +135,8 @@ choice! {
         NotFound = "not_found",
         /// A live task has the same key.
         Live = "live",
+        /// The queue is being drained.
+        Draining = "draining",
         /// The queue has as many live tasks as its settings allow.
         BacklogFull = "backlog_full",
     }

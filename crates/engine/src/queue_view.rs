@@ -29,7 +29,7 @@ pub struct QueueCounts {
     pub oldest_due: Option<Timestamp>,
     /// Whether the queue is paused: lease calls get no task of the queue. A call that leases one task by its id ignores the pause.
     pub paused: bool,
-    /// Whether the queue drains: puts and schedules add no task. An import or a redrive may still add a task.
+    /// Whether the queue drains: no live task is added, except by a row of the inbox.
     pub draining: bool,
     /// Counts of events since the queue last came into use, or since the engine's start if the start was later. A queue is in use while it
     /// has tasks, settings, a waiting lease call or a beanstalkd client.

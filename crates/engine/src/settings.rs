@@ -56,8 +56,7 @@ pub struct QueueRecord {
     pub settings: QueueSettings,
     /// Lease calls get no task before this instant; [`Timestamp::MAX`]: until the queue is resumed. `None`: there is no pause.
     pub paused_until: Option<Timestamp>,
-    /// Whether the queue drains: puts and schedules add no task, and workers finish the tasks of the queue. An import or a redrive may
-    /// still add a task.
+    /// Whether the queue drains: no live task is added, except by a row of the inbox, and workers finish the tasks of the queue.
     pub draining: bool,
     /// Where the tasks of the queue are pushed to; `None`: only workers that ask get the tasks.
     pub target: Option<Arc<TargetRecord>>,

@@ -181,6 +181,7 @@ pub(crate) fn redrive_outcome(
         Ok(()) => Ok(api::RedriveOutcome::Redriven),
         Err(queue::RedriveError::NotFound) => Ok(api::RedriveOutcome::NotFound),
         Err(queue::RedriveError::Live { .. }) => Ok(api::RedriveOutcome::Live),
+        Err(queue::RedriveError::Draining) => Ok(api::RedriveOutcome::Draining),
         Err(queue::RedriveError::BacklogFull { .. }) => Ok(api::RedriveOutcome::BacklogFull),
         Err(queue::RedriveError::Unavailable(why)) => Err(unavailable(&why).into()),
     }

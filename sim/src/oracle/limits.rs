@@ -100,18 +100,21 @@ impl Oracle {
         }
     }
 
-    /// A task was added: checks that the queue was not drained during the whole call, and had not reached its largest backlog.
-    pub(super) fn may_be_added(&self, op: &Op, key: &str) -> Verdict {
+    /// A task was added, or a dead task is live again: checks that the queue was not drained during the whole call.
+    pub(super) fn may_be_live(&self, op: &Op, key: &str) -> Verdict {
         let (name, queue) = (&op.call.queue, &self.queues[&op.call.queue]);
-        let broken = |what| Err(self.broken(name, Some(key), ("limits", what)));
-        if queue.drained.since(op.called).all(|drained| drained) {
-            return broken("a task was added while the queue was drained".to_owned());
+        match queue.drained.since(op.called).all(|drained| drained) {
+            true => {
+                let what = "a task became live while the queue was drained".to_owned();
+                Err(self.broken(name, Some(key), ("limits", what)))
+            }
+            false => Ok(()),
         }
-        self.may_be_imported(op, key)
     }
 
-    /// A task was added by an import, which no drain refuses: checks that the queue had not reached its largest backlog.
-    pub(super) fn may_be_imported(&self, op: &Op, key: &str) -> Verdict {
+    /// A task was added: checks that the queue was not drained during the whole call, and had not reached its largest backlog.
+    pub(super) fn may_be_added(&self, op: &Op, key: &str) -> Verdict {
+        self.may_be_live(op, key)?;
         let (name, queue) = (&op.call.queue, &self.queues[&op.call.queue]);
         let broken = |what| Err(self.broken(name, Some(key), ("limits", what)));
         let most = queue.limits.since(op.called).map(|limits| limits.max_backlog.unwrap_or(usize::MAX)).max();

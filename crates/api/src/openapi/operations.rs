@@ -191,7 +191,7 @@ operations! {
         body: may("Redrive");
         200 Json("RedrivenOneOrMany"), "The task if the body has `key` or `id`, the counts if it has `filter`, otherwise the result for each task.";
         202 Json("Job"), "The filter finds many tasks, so a job does the work.", ["Location"];
-        refuses: NotFound, Live, BacklogFull;
+        refuses: NotFound, Live, Draining, BacklogFull;
     }
 
     /// Counts the tasks of one queue or of all queues by the bucket of time in which they fall due. Later instants of timelines are not counted. The instants of schedules are counted beside the tasks if `schedules` asks for them.
@@ -382,7 +382,7 @@ operations! {
         query: "existing", "revoke", "other_clock", "quiet", "first_line";
         body: must_lines("ExportLine");
         200 Lines("ImportRow"), "The results of the lines that were replaced or skipped, and as the last line the end. All lines before its `next_line` are imported and durable, and no later line is. Its `problem` says what stopped the import: a line that cannot be read or is refused, a limit, or a full disk.";
-        refuses: OutOfScope, OwnQueue, BadName, TooFar, Live, Dead, Leased, Exists, TooMany, BacklogFull, ServerDraining;
+        refuses: OutOfScope, OwnQueue, BadName, TooFar, Live, Dead, Leased, Exists, TooMany, Draining, BacklogFull, ServerDraining;
     }
 
     /// Drains the server: it takes no new tasks; leases, acks and schedules go on. The drain lasts until `POST /v1/resume` or the next start of the server.

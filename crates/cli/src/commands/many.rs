@@ -100,6 +100,7 @@ fn said(reason: &str) -> &str {
         "timeline" => "have a timeline, which is replaced as a whole (tickwheel patch --timeline)",
         "expires_first" => "would expire before the new time",
         "live" => "have keys that live tasks have now",
+        "draining" => "stay dead, because the queue is being drained (`tickwheel queues resume` ends this)",
         "backlog_full" => "stay dead, because the queue has all the tasks it may have (`max_backlog`)",
         "too_far" => "would be due later than the server or the token allows",
         other => other,

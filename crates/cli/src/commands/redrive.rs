@@ -127,13 +127,20 @@ impl Redrive {
         if is_full {
             say("the others stay dead, because the queue has all the tasks it may have (`max_backlog`)");
         }
+        let is_drained = last.results.contains(&RedriveOutcome::Draining);
+        if is_drained {
+            say(&format!(
+                "the others stay dead, because the queue is being drained; `tickwheel queues resume {}` ends this",
+                self.queue
+            ));
+        }
         if last.keyless > 0 {
             say(&format!(
                 "still dead, because later tasks took their keys: {}; `tickwheel ls {} --state dead -o json` has their ids for --id",
                 last.keyless, self.queue
             ));
         }
-        Ok(if is_full || last.keyless > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+        Ok(if is_full || is_drained || last.keyless > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
 }
 
@@ -157,6 +164,7 @@ impl Row for Outcome {
             RedriveOutcome::Redriven => "redriven",
             RedriveOutcome::NotFound => "not_found",
             RedriveOutcome::Live => "live",
+            RedriveOutcome::Draining => "draining",
             RedriveOutcome::BacklogFull => "backlog_full",
         };
         vec![self.queue.clone(), self.task.clone(), result.to_owned()]

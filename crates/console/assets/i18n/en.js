@@ -212,6 +212,7 @@ export const en = {
     'jobs.none': 'No jobs',
     'jobs.none_text': 'A change of more than 10,000 tasks becomes a job. A dry run counts and changes nothing:',
     'jobs.progress': 'Looked at',
+    'jobs.skipped_draining': '{n} because the queue is being drained',
     'jobs.skipped_backlog_full': '{n} because the backlog is full',
     'jobs.skipped_changed': '{n} changed meanwhile',
     'jobs.skipped_expires_first': '{n} would expire first',

@@ -209,6 +209,7 @@ export const zh = {
     'jobs.none': '没有后台作业',
     'jobs.none_text': '一次修改超过 10,000 个任务时成为后台作业。试运行只计数，什么也不改：',
     'jobs.progress': '已看',
+    'jobs.skipped_draining': '{n} 个因为队列正在排空',
     'jobs.skipped_backlog_full': '{n} 个因为积压已满',
     'jobs.skipped_changed': '{n} 个其间有变化',
     'jobs.skipped_expires_first': '{n} 个会先过期',

@@ -73,6 +73,9 @@ pub enum ByIdError {
         /// The version of the live task.
         version: Seq,
     },
+    /// The task is dead and cannot live again, because its queue is being drained.
+    #[error("the queue is being drained: no dead task becomes live until it is resumed")]
+    Draining,
     /// The task is dead and cannot live again, because its queue has reached its limit of live tasks.
     #[error("the queue has {limit} live tasks, as many as its settings allow")]
     BacklogFull {
@@ -89,6 +92,7 @@ impl From<RedriveError> for ByIdError {
         match error {
             RedriveError::NotFound => Self::NotFound,
             RedriveError::Live { id, version } => Self::Live { id, version },
+            RedriveError::Draining => Self::Draining,
             RedriveError::BacklogFull { limit } => Self::BacklogFull { limit },
             RedriveError::Unavailable(why) => Self::Unavailable(why),
         }

@@ -28,7 +28,7 @@ pub enum Existing {
 
 /// Imports tasks in the order of the list, up to the first task that is refused. The tasks before the refused task are imported or left
 /// out, the tasks behind it are not imported. No imported task is leased: a live task is scheduled or ready, as its `due_at` says, or dead
-/// if it has expired. An import may add tasks to a queue that is being drained, but no live tasks to a queue whose backlog is full.
+/// if it has expired. An import adds no live task to a queue that is being drained or whose backlog is full.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ImportTasks {
     /// The tasks, at most [`IMPORT_TASKS_MAX`]. Tasks beyond this number are ignored.
@@ -147,6 +147,9 @@ pub enum ImportError {
         /// The number of instants in the timeline.
         instants: usize,
     },
+    /// The imported task is live, and its queue is being drained.
+    #[error("the queue is being drained: no task is added until it is resumed")]
+    Draining,
     /// The imported task is live, and its queue has reached its limit of live tasks.
     #[error("the queue has {limit} live tasks, as many as its settings allow")]
     BacklogFull {

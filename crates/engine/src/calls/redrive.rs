@@ -27,6 +27,9 @@ pub enum RedriveError {
         /// The version of the live task.
         version: Seq,
     },
+    /// The queue is being drained.
+    #[error("the queue is being drained: no dead task becomes live until it is resumed")]
+    Draining,
     /// The queue has reached its limit of live tasks.
     #[error("the queue has {limit} live tasks, as many as its settings allow")]
     BacklogFull {

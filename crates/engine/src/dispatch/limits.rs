@@ -1,12 +1,35 @@
 //! The settings of a queue, applied to its tasks: how long a lease lasts, the retries, the limits.
 
 use super::Dispatch;
-use crate::calls::{LEASE_MS_DEFAULT, PutError};
+use crate::calls::{ImportError, LEASE_MS_DEFAULT, PutError, RedriveError};
 use crate::name::QueueName;
 use crate::residence::{At, Residence};
 use crate::slot::Slot;
 use crate::task::{Ended, Retry, Task};
 use crate::time::Now;
+
+/// Why a queue gets no more live tasks.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum NoMore {
+    /// The queue drains.
+    Draining,
+    /// The queue has as many live tasks as its settings allow.
+    BacklogFull { limit: u64 },
+}
+
+macro_rules! say_no_more {
+    ($($error:ident)*) => {$(
+        impl From<NoMore> for $error {
+            fn from(why: NoMore) -> Self {
+                match why {
+                    NoMore::Draining => Self::Draining,
+                    NoMore::BacklogFull { limit } => Self::BacklogFull { limit },
+                }
+            }
+        }
+    )*};
+}
+say_no_more!(PutError RedriveError ImportError);
 
 impl Dispatch {
     /// Returns how long a lease lasts (ms): as the worker asked (`asked`), else as the task says, else as its queue says, else the default.
@@ -26,7 +49,7 @@ impl Dispatch {
     }
 
     /// Returns the limit of live tasks of the queue if the queue has reached the limit. `None`: one more task is allowed.
-    pub(crate) fn backlog_limit(&self, name: &QueueName) -> Option<u64> {
+    fn backlog_limit(&self, name: &QueueName) -> Option<u64> {
         let queue = self.queues.get(name)?;
         queue.record.settings.max_backlog.filter(|&max| queue.live >= max)
     }
@@ -36,12 +59,12 @@ impl Dispatch {
         self.queues.get(name).map_or(0, |queue| queue.live)
     }
 
-    /// Checks that one more task may be put into the queue: the queue does not drain, and its limit of live tasks is not reached.
-    pub(crate) fn may_grow(&self, name: &QueueName) -> Result<(), PutError> {
+    /// Checks that the queue may get one more live task: the queue does not drain, and its limit of live tasks is not reached.
+    pub(crate) fn may_grow(&self, name: &QueueName) -> Result<(), NoMore> {
         if self.queues.get(name).is_some_and(|queue| queue.record.draining) {
-            return Err(PutError::Draining);
+            return Err(NoMore::Draining);
         }
-        self.backlog_limit(name).map_or(Ok(()), |limit| Err(PutError::BacklogFull { limit }))
+        self.backlog_limit(name).map_or(Ok(()), |limit| Err(NoMore::BacklogFull { limit }))
     }
 
     /// Whether a worker may extend its lease of this task. True if the task is leased. For a task that is not leased, the worker has a

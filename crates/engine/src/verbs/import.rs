@@ -175,10 +175,8 @@ impl Tasks<'_> {
         how: &Bringing,
         dead: Option<Slot>,
     ) -> Result<ImportOutcome, ImportError> {
-        if task.extra.dead.is_none()
-            && let Some(limit) = self.dispatch.backlog_limit(&task.queue)
-        {
-            return Err(ImportError::BacklogFull { limit });
+        if task.extra.dead.is_none() {
+            self.dispatch.may_grow(&task.queue)?;
         }
         let task = self.imported(task, how.id.unwrap_or(0));
         let buried = dead.map_or(0, |dead| task_bytes(self.residence.task(dead), false));

@@ -21,7 +21,7 @@ impl Tasks<'_> {
         self.decide_redrive(slot, Redriven::ByOwner)
     }
 
-    /// Makes a dead task live again and due at once, unless a live task has its key or the queue is full. If another dead task has the key,
+    /// Makes a dead task live again and due at once, unless a live task has its key or the queue drains or is full. If another dead task has the key,
     /// takes the key from that task.
     pub(super) fn decide_redrive(&mut self, slot: Slot, by: Redriven) -> Result<TaskView, RedriveError> {
         self.ledger.check_changes()?;
@@ -33,9 +33,7 @@ impl Tasks<'_> {
             let live = self.residence.task(live);
             return Err(RedriveError::Live { id: live.id, version: live.version });
         }
-        if let Some(limit) = self.dispatch.backlog_limit(&task.queue) {
-            return Err(RedriveError::BacklogFull { limit });
-        }
+        self.dispatch.may_grow(&task.queue)?;
         // The body of the task may have to be written again, so room is taken for the whole record.
         self.ledger.take_room(task_bytes(&task, false))?;
         let other = self.residence.dead(&task.queue, &task.key).filter(|&other| other != slot);

@@ -45,6 +45,28 @@ fn dead(world: &mut World, name: &str) -> TaskView {
     world.get(name).expect("it is shown")
 }
 
+/// The story: a queue was drained, and a redrive of its dead tasks filled it again. A redrive, a run and a lease by the id all make a dead task live.
+#[test]
+fn a_queue_that_drains_brings_no_dead_task_back() {
+    let mut world = World::new();
+    let task = dead(&mut world, "a");
+    let waits = world.put_in("b", 5_000).task.id;
+    crate::flow::change(&mut world, QueueChange::Drain).expect("taken");
+    assert_eq!(redrive(&mut world, task.id), Err(RedriveError::Draining));
+    let by_id = |world: &mut World, id, act| {
+        let by_id = ById { id, act, within: None, if_version: None, worker: None };
+        let Answer::ById(result) = world.ask(Command::ById(by_id)) else { panic!("another answer") };
+        result
+    };
+    for act in [Act::Run, Act::Lease { lease_ms: None }] {
+        assert_eq!(by_id(&mut world, task.id, act), Err(ByIdError::Draining), "{act:?}");
+    }
+    assert_eq!(counts(&mut world), (1, 0, 0, 1));
+    assert!(by_id(&mut world, waits, Act::Run).is_ok(), "what is live may be run");
+    crate::flow::change(&mut world, QueueChange::Resume).expect("taken");
+    assert!(redrive(&mut world, task.id).is_ok());
+}
+
 #[test]
 fn a_task_is_dead_after_as_many_attempts_as_its_policy_allows() {
     let mut world = World::new();

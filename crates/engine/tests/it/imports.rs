@@ -419,12 +419,12 @@ fn what_ends_in_the_same_moment_is_not_made_again_by_skip() {
 }
 
 #[test]
-fn limits_hold_for_an_import_and_a_drain_does_not() {
+fn limits_hold_for_an_import() {
     let mut world = World::new();
     let record = QueueRecord {
         settings: QueueSettings { max_backlog: Some(2), ..QueueSettings::default() },
         paused_until: Some(Timestamp::MAX),
-        draining: true,
+        draining: false,
         target: None,
     };
     let change = QueueChange::Restore(record);
@@ -440,6 +440,25 @@ fn limits_hold_for_an_import_and_a_drain_does_not() {
     let mut world = world.crash();
     assert_eq!(world.counts(), (0, 2, 0));
     assert!(world.lease(9, 1_000).is_empty(), "and stays so");
+}
+
+/// A drain ends only if nothing adds work to the queue, whatever the way is.
+#[test]
+fn a_queue_that_drains_gets_no_live_task_by_an_import() {
+    let mut world = World::new();
+    outcomes(&mut world, Existing::Refuse, vec![task("a", 1, 5_000), dead("d", 2, false)]);
+    let change = QueueChange::Drain;
+    world.ask(Command::ChangeQueue(ChangeQueue { queue: queue("q"), change }));
+    let tasks = vec![task("a", 1, 9_000), dead("e", 3, false), task("d", 4, 5_000), task("b", 5, 5_000)];
+    let imported = import(&mut world, Existing::Replace, tasks);
+    assert_eq!(
+        (imported.outcomes, imported.refused),
+        (vec![ImportOutcome::Replaced, NEW], Some(ImportError::Draining))
+    );
+    let imported = import(&mut world, Existing::Replace, vec![task("b", 5, 5_000)]);
+    assert_eq!((imported.outcomes, imported.refused), (vec![], Some(ImportError::Draining)));
+    assert_eq!(world.get("a").expect("replaced").due_at, ms(9_000));
+    assert_eq!(world.get("d").expect("as before").state, State::Dead);
 }
 
 #[test]

@@ -266,6 +266,7 @@ impl Asked {
                 Err(ByIdError::Unavailable(why)) => return Err(translate::unavailable(&why)),
                 Err(ByIdError::Leased) => &mut skipped.leased,
                 Err(ByIdError::Live { .. }) => &mut skipped.live,
+                Err(ByIdError::Draining) => &mut skipped.draining,
                 Err(ByIdError::BacklogFull { .. }) => &mut skipped.backlog_full,
                 Err(_) => &mut skipped.changed,
             },

@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::fmt;
 
 use tickwheel_api::{
-    BadRequest, ExportEnd, ExportHeader, ExportLine, ExportQuery, ExportSchedule, Problem, ProblemKind,
+    BadRequest, ExportEnd, ExportHeader, ExportLine, ExportQuery, ExportQueue, ExportSchedule, Problem,
+    ProblemKind,
 };
 use tickwheel_queue::{
     Act, Acted, ById, Key, ListAllSchedules, ListAllTasks, ListQueues, Pending, Queue, QueueName,
@@ -21,7 +22,8 @@ use crate::translate::{self, exported};
 const PAGE_TASKS: usize = 1_000;
 
 /// Writes the contents of a store as the lines of an export: the header, settings, tasks and dead tasks by time,
-/// schedules, the end. It holds one page of tasks, and asks for the next page while that one is written.
+/// schedules, drains, the end. A queue that drains takes no imported task, so the line with its drain comes behind its
+/// tasks. It holds one page of tasks, and asks for the next page while that one is written.
 ///
 /// Each page of tasks shows one moment. A task that changes during an export may appear as before or as after the
 /// change. It appears twice if its time moves later. It does not appear if its time moves earlier, or if it is put
@@ -40,6 +42,8 @@ pub struct Exporter {
     page: Option<Pending<TaskPage, Unavailable>>,
     /// The schedules, which are written last.
     schedules: VecDeque<ExportSchedule>,
+    /// The settings of the queues that drain, which are written once more behind all tasks.
+    drains: VecDeque<ExportQueue>,
     steps: Steps,
 }
 
@@ -85,8 +89,9 @@ impl Exporter {
             Some(Position { begun, after, written }) => (begun, written, Stage::Resumed(after)),
             None => (queue.now(), ExportEnd::default(), Stage::Head),
         };
-        let (page, schedules, steps) = (None, VecDeque::new(), Steps::default());
-        Ok(Self { queue, grant, only, begun, written, stage, page, schedules, steps })
+        let (schedules, drains) = (VecDeque::new(), VecDeque::new());
+        let (page, steps) = (None, Steps::default());
+        Ok(Self { queue, grant, only, begun, written, stage, page, schedules, drains, steps })
     }
 
     /// The next lines; `None` after the end.
@@ -99,7 +104,11 @@ impl Exporter {
             Stage::Head => {
                 self.take_schedules().await?;
                 self.write_head(&mut out).await?;
-                let is_there = self.write_queues(&mut out).await? || !self.schedules.is_empty();
+                let (lines, has_any) = self.queue_lines().await?;
+                for line in lines {
+                    self.write(ExportLine::Queue(Box::new(line)), &mut out);
+                }
+                let is_there = has_any || !self.schedules.is_empty();
                 if let Some(only) = self.only.as_ref().filter(|_| !is_there) {
                     return Err(no_queue(only).into());
                 }
@@ -109,13 +118,14 @@ impl Exporter {
             }
             Stage::Resumed(after) => {
                 self.take_schedules().await?;
+                self.queue_lines().await?;
                 self.ask(after);
                 self.stage = Stage::Tasks;
             }
             Stage::Tasks => self.write_page(&mut out).await?,
             Stage::Schedules => {
-                self.write_schedules(&mut out).await;
-                if self.schedules.is_empty() {
+                self.write_schedules_and_drains(&mut out).await;
+                if self.schedules.is_empty() && self.drains.is_empty() {
                     ExportLine::End(self.written).write(&mut out);
                     self.stage = Stage::Over;
                 }
@@ -162,9 +172,10 @@ impl Exporter {
         Ok(())
     }
 
-    /// Writes the settings of queues. Returns whether any queue belongs to the export.
-    async fn write_queues(&mut self, out: &mut Vec<u8>) -> Result<bool, Box<Problem>> {
-        let mut has_any = false;
+    /// Returns the settings of queues without their drains, which it keeps for the end, and whether any queue belongs
+    /// to the export.
+    async fn queue_lines(&mut self) -> Result<(Vec<ExportQueue>, bool), Box<Problem>> {
+        let (mut lines, mut has_any) = (Vec::new(), false);
         let prefix = self.only.as_ref().map_or("", QueueName::as_str);
         let list = ListQueues { prefix: prefix.into(), ..ListQueues::default() };
         let queue = self.queue.clone();
@@ -177,11 +188,12 @@ impl Exporter {
                 has_any = true;
                 let view = queue.queue(&counts.queue).await.map_err(|why| translate::unavailable(&why))?;
                 if let Some(line) = exported::queue_line(&view) {
-                    self.write(ExportLine::Queue(Box::new(line)), out);
+                    self.drains.extend(line.draining.then(|| line.clone()));
+                    lines.push(ExportQueue { draining: false, ..line });
                 }
             }
         }
-        Ok(has_any)
+        Ok((lines, has_any))
     }
 
     /// Writes a cursor line for the position `after`.
@@ -246,10 +258,14 @@ impl Exporter {
         }
     }
 
-    async fn write_schedules(&mut self, out: &mut Vec<u8>) {
-        while let Some(schedule) = self.schedules.pop_front() {
+    async fn write_schedules_and_drains(&mut self, out: &mut Vec<u8>) {
+        let next = |of: &mut Self| match of.schedules.pop_front() {
+            Some(schedule) => Some(ExportLine::Schedule(Box::new(schedule))),
+            None => of.drains.pop_front().map(|queue| ExportLine::Queue(Box::new(queue))),
+        };
+        while let Some(line) = next(self) {
             let begun = out.len();
-            self.write(ExportLine::Schedule(Box::new(schedule)), out);
+            self.write(line, out);
             self.steps.did(out.len() - begun).await;
             if out.len() >= PIECE_BYTES {
                 return;
@@ -277,7 +293,7 @@ async fn key_of(queue: &Queue, id: u64) -> Result<Option<Key>, Box<Problem>> {
 /// The number of tasks that may be put during an export and still keep their ids on the importing server.
 const IDS_AHEAD: u64 = 1_000_000;
 
-/// Schedules are written in pieces of this size (bytes).
+/// Schedules and drains are written in pieces of this size (bytes).
 const PIECE_BYTES: usize = 1 << 20;
 
 fn no_queue(queue: &QueueName) -> Problem {

@@ -283,10 +283,19 @@ impl Importer {
         let view = self.queue.queue(&name).await.map_err(|why| translate::unavailable(&why))?;
         let is_held = view.counts.paused || view.counts.draining;
         let is_there = is_held || view.settings != QueueSettings::default();
-        let is_same = view.settings == record.settings
-            && view.counts.draining == record.draining
+        let is_equal = view.settings == record.settings
             && view.paused_until == record.paused_until.filter(|until| *until > now);
+        let is_same = is_equal && view.counts.draining == record.draining;
+        // An export has the line of a draining queue twice: without the drain before the tasks, with the drain behind them.
+        let adds_drain = is_there && is_equal && record.draining && !view.counts.draining;
+        let is_drained =
+            is_equal && view.counts.draining && self.existing != tickwheel_api::Existing::Replace;
         match (is_there, self.existing) {
+            _ if adds_drain => {}
+            (true, _) if is_drained => {
+                self.note(line, Some((ImportResult::Skipped, Some(SkipWhy::Exists))), &name, None);
+                return Ok(());
+            }
             (true, tickwheel_api::Existing::Refuse) if !is_same => {
                 return Err(exported::exists(&format!(
                     "queue `{}` already has other settings",
@@ -302,10 +311,10 @@ impl Importer {
             (false, _) => {}
         }
         check_settings(&name, view.target.as_deref(), &record.settings)?;
-        let change = ChangeQueue { queue: name.clone(), change: QueueChange::Restore(record) };
-        let changed = self.queue.change_queue(change).await;
+        let change = if adds_drain { QueueChange::Drain } else { QueueChange::Restore(record) };
+        let changed = self.queue.change_queue(ChangeQueue { queue: name.clone(), change }).await;
         changed.map_err(|error| settings::change_refused(&error, &name))?;
-        self.note(line, is_there.then_some((ImportResult::Replaced, None)), &name, None);
+        self.note(line, (is_there && !adds_drain).then_some((ImportResult::Replaced, None)), &name, None);
         Ok(())
     }
 

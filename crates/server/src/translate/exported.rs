@@ -226,6 +226,7 @@ pub(crate) fn import_refused(error: &queue::ImportError, queue: &QueueName, key:
             let hint = "leave the line as the export wrote it";
             Problem::bad_request(&BadRequest::member("timeline", error.to_string(), hint))
         }
+        queue::ImportError::Draining => Problem::draining(queue),
         queue::ImportError::BacklogFull { limit } => Problem::backlog_full(queue, *limit),
         queue::ImportError::Unavailable(why) => unavailable(why),
     }

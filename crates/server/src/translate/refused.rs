@@ -133,6 +133,7 @@ pub(crate) fn redrive_refused(error: &queue::RedriveError, queue: &QueueName, id
     match error {
         queue::RedriveError::NotFound => Problem::not_dead(queue.as_str(), &format!("the id {id}")),
         queue::RedriveError::Live { version, .. } => Problem::key_is_live(queue.as_str(), version.0),
+        queue::RedriveError::Draining => Problem::draining(queue.as_str()),
         queue::RedriveError::BacklogFull { limit } => Problem::backlog_full(queue.as_str(), *limit),
         queue::RedriveError::Unavailable(why) => unavailable(why),
     }

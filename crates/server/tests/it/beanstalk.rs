@@ -141,6 +141,19 @@ fn a_server_that_drains_says_so_and_still_takes_workers() {
 }
 
 #[test]
+fn a_tube_that_drains_kicks_no_buried_job() {
+    let served = Served::start(with(door())).expect("started");
+    let client = connect(&served);
+    ask(&client, "put 0 0 60 1\r\na\r\nreserve\r\n", "INSERTED #1\r\nRESERVED #1 1\r\na\r\n");
+    ask(&client, "bury #1 0\r\nput 0 60 60 1\r\nb\r\n", "BURIED\r\nINSERTED #2\r\n");
+    served.expect(200, "POST", "/v1/queues/default/drain", "");
+    ask(&client, "kick 5\r\nkick-job #1\r\nreserve-job #1\r\n", "DRAINING\r\nDRAINING\r\nDRAINING\r\n");
+    ask(&client, "kick-job #2\r\n", "KICKED\r\n");
+    served.expect(200, "POST", "/v1/queues/default/resume", "");
+    ask(&client, "kick 5\r\n", "KICKED 1\r\n");
+}
+
+#[test]
 fn refusals_are_in_the_metrics() {
     let served = Served::start(with(door())).expect("started");
     let client = connect(&served);

@@ -173,6 +173,24 @@ fn tasks_that_stay_dead_are_counted_by_reason() {
     assert_eq!(dead(&served), 2);
 }
 
+/// The story: a queue was drained, and a redrive of its dead tasks filled it again.
+#[test]
+fn a_queue_that_drains_redrives_no_task_in_whatever_way() {
+    let served = four();
+    let count = dead(&served);
+    served.expect(200, "POST", "/v1/queues/q/drain", "");
+    let answer = redrive(&served, &json!({"filter": {}}));
+    assert_eq!(answer, json!({"matched": count, "redriven": 0, "skipped": {"draining": count}}));
+    let answer = redrive(&served, &json!({"keys": ["a"]}));
+    assert_eq!(answer["results"], json!(["draining"]));
+    let all = served.expect(200, "POST", REDRIVE, "");
+    assert_eq!((&all["redriven"], &all["results"][0]), (&json!(0), &json!("draining")), "{all}");
+    served.call("POST", REDRIVE, r#"{"key":"a"}"#).assert_problem(409, "draining", "resume");
+    assert_eq!(dead(&served), count);
+    served.expect(200, "POST", "/v1/queues/q/resume", "");
+    assert_eq!(redrive(&served, &json!({"filter": {}})), json!({"matched": count, "redriven": count}));
+}
+
 #[test]
 fn a_filter_cancels_the_dead_tasks_of_one_cause() {
     let served = four();

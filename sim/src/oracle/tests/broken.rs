@@ -582,6 +582,17 @@ fn limits_a_task_is_added_where_none_may_be() {
         play.call(None, Verb::Settle(backlog), Answer::Laid)?;
         Ok(play.put("b", DUE, view("b", 2, 6, DUE)))
     });
+    // A redrive adds live work, too.
+    breaks("limits", |play| {
+        play.put("a", WALL, ready("a", 1, 5, WALL))?;
+        play.lease(1, vec![found("a", 1, WALL, "t1")])?;
+        let bury =
+            Verb::Nack { tokens: vec!["t1".into()], delay_ms: None, at_least_ms: None, how: How::Buried };
+        play.call(None, bury, Answer::Tokens(vec![TokenAnswer::Nacked]))?;
+        play.call(None, Verb::Drain, Answer::Laid)?;
+        let task = ready("a", 1, 7, play.wall);
+        Ok(play.call(Some("a"), Verb::Redrive { id: 1 }, Answer::Stored { created: false, task }))
+    });
     breaks("limits", |play| Ok(play.call(Some("a"), put(DUE, 100), Answer::Draining)));
     breaks("limits", |play| Ok(play.call(Some("a"), put(DUE, 100), Answer::BacklogFull)));
 }

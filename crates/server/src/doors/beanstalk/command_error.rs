@@ -135,7 +135,7 @@ answers! {
     } else Reply::InternalError;
     PatchError { Leased => Reply::IsReserved, TooFar => BAD_FORMAT } else Reply::NotFound;
     CancelError { Leased => Reply::IsReserved } else Reply::NotFound;
-    ByIdError { BacklogFull => Reply::OutOfMemory } else Reply::NotFound;
+    ByIdError { Draining => Reply::Draining, BacklogFull => Reply::OutOfMemory } else Reply::NotFound;
     GetError {} else Reply::NotFound;
     NackError {} else Reply::InternalError;
     QueueError {} else Reply::OutOfMemory;

@@ -87,6 +87,8 @@ pub(super) async fn kick(door: &BeanstalkDoor, queue: &QueueName, max: u64) -> R
                 match asked.await {
                     Ok(_) => kicked += 1,
                     Err(ByIdError::Unavailable(why)) => return Err(why.into()),
+                    // No other buried job of the tube could be kicked, either.
+                    Err(error @ ByIdError::Draining) if kicked == 0 => return Err(error.into()),
                     // Another client may have taken the job before, or the job cannot be kicked.
                     Err(_) => {}
                 }
