@@ -1,13 +1,13 @@
 //! [`Recurrence`]: the schedules, and the instants for which tasks are to be made.
 
-mod census;
 mod instants;
+mod live_search;
 mod put;
 mod schedules;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use self::census::Census;
+use self::live_search::LiveSearch;
 use self::schedules::{Asked, Phase, Scheduled};
 use crate::acquired::Acquired;
 use crate::bounds::Bounds;
@@ -50,7 +50,7 @@ pub(crate) struct Recurrence {
     /// Schedules that make no task before the live tasks of their names were looked for in the store.
     uncounted: BTreeSet<ScheduleId>,
     /// The look for live tasks that is under way.
-    census: Option<Census>,
+    live_search: Option<LiveSearch>,
     asked: BTreeMap<AskId, Asked>,
     /// Questions to the driver that go out at the end of the step.
     asks: Vec<Effect>,

@@ -280,13 +280,15 @@ mod tests {
     use crate::top::order::Column;
     use crate::top::terminal::pseudo_terminal;
 
+    type Script = Box<dyn FnMut(&Receiver<Event>) -> Step + Send>;
+
     /// A clock that runs on only if the script of the test says so.
     struct TestClock {
         now: Mutex<Instant>,
-        script: Mutex<Box<dyn FnMut(&Receiver<Event>) -> Step + Send>>,
+        script: Mutex<Script>,
     }
 
-    /// What the clock does next.
+    /// The next step of the clock.
     enum Step {
         /// No event comes, and the time is the one that was waited for.
         Passes,

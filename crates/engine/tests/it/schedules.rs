@@ -605,7 +605,7 @@ fn a_schedule_that_takes_turns_makes_no_task_beside_one_that_was_redriven() {
     for schedule in by_turns() {
         let what = format!("{schedule:?}");
         let mut world = world();
-        let terms = Terms { retry: retry.clone(), ..Terms::default() };
+        let terms = Terms { retry, ..Terms::default() };
         put(&mut world, Schedule { terms, ..schedule }).expect("taken");
         walk(&mut world, 1_000);
         let first = world.lease(1, 10_000)[0].clone();

@@ -55,7 +55,7 @@ pub(super) fn count(pattern: &CronPattern, zone: &TimeZone, from: Timestamp, unt
     for next in changes.map(Some).chain([None]) {
         let to = next.unwrap_or(end);
         let offset = offset_at(part);
-        // What the clock showed when it changed: it had shown all wall times before.
+        // The wall time that the clock showed when it changed. It had shown all wall times before.
         let shown = change.map(|at| at + offset_at(at - 1));
         let first = shown.unwrap_or(i64::MIN).max(part + offset);
         total += walls(first, to + offset);

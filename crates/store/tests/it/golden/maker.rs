@@ -79,7 +79,8 @@ fn every_member() -> RuleEffect {
         last: Some(at(1)),
         made: 2,
         skipped: 1,
-        running: Some(9),
+        running: vec![9],
+        may_have_more: false,
         waiting: vec![at(2)],
     };
     let name = ScheduleName::new("report").expect("a name");

@@ -2,8 +2,8 @@
 //!
 //! The record of the schedule has their ids. Each change of a live task passes here and adds the id of the task, and each end removes it.
 //! When a schedule begins to take turns, tasks of its name may be live already, in memory or in the store: tasks of a schedule that was
-//! deleted, or that allowed overlap before. They are looked for with a *census*: the live tasks of the queue are read from the store, page
-//! by page. A change of a task during the census passes here, too, so a task that moves to a page that was read before is not missed.
+//! deleted, or that allowed overlap before. They are looked for with a *search*: the live tasks of the queue are read from the store, page
+//! by page. A change of a task during the search passes here, too, so a task that moves to a page that was read before is not missed.
 
 use std::collections::BTreeMap;
 
@@ -16,16 +16,16 @@ use crate::seam::{DueKey, Filter, Page, Request, RequestId};
 use crate::task::Task;
 use crate::time::{Now, Seq, Timestamp};
 
-/// The largest number of tasks that a census reads at a time.
+/// The largest number of tasks that a search reads at a time.
 const PAGE_MAX: usize = 256;
-/// How long a census waits after the store could not answer (ms).
+/// How long a search waits after the store could not answer (ms).
 const AGAIN_MS: u64 = 1_000;
 
 /// A look at all live tasks of a queue, for the schedules of the queue that have to know the live tasks of their names.
 #[derive(Debug)]
-pub(super) struct Census {
+pub(super) struct LiveSearch {
     queue: QueueName,
-    /// The schedules for which the census looks, with their versions. A schedule that was put again needs another census.
+    /// The schedules for which the search looks, with their versions. A schedule that was put again needs another search.
     schedules: BTreeMap<ScheduleId, Seq>,
     /// The due key behind which the next page begins.
     after: DueKey,
@@ -47,9 +47,9 @@ impl Recurrence {
         if record.running.len() < ScheduleRecord::RUNNING_MAX {
             record.running.push(task.id);
         } else {
-            // The census under way cannot tell the schedule all live tasks. Another one begins once those of the record have ended.
-            if let Some(census) = &mut self.census {
-                census.schedules.remove(&id);
+            // The search under way cannot tell the schedule all live tasks. Another one begins once those of the record have ended.
+            if let Some(search) = &mut self.live_search {
+                search.schedules.remove(&id);
             }
             if record.may_have_more {
                 return;
@@ -96,14 +96,14 @@ impl Recurrence {
         record.schedule.takes_turns().then_some((id, record))
     }
 
-    /// Returns the queue of a schedule that waits for a census; `None`: no schedule waits, a census is under way, the engine is stopping or
+    /// Returns the queue of a schedule that waits for a search; `None`: no schedule waits, a search is under way, the engine is stopping or
     /// takes no changes.
     pub(crate) fn uncounted_queue(&self, ledger: &Ledger) -> Option<&QueueName> {
-        let acts = ledger.takes_changes() && !ledger.is_stopping() && self.census.is_none();
+        let acts = ledger.takes_changes() && !ledger.is_stopping() && self.live_search.is_none();
         self.uncounted.first().filter(|_| acts).map(|id| &id.0)
     }
 
-    /// Takes in that the queue has no live task: the schedules of the queue need no census.
+    /// Takes in that the queue has no live task: the schedules of the queue need no search.
     pub(crate) fn queue_is_empty(&mut self, ledger: &mut Ledger, queue: &QueueName) {
         for id in self.uncounted_of(queue) {
             self.counted(ledger, &id);
@@ -123,7 +123,7 @@ impl Recurrence {
         self.set_phase(id, phase);
     }
 
-    /// Asks the store for the next page of a census, if one is needed and the store is not asked already. Returns the request. A census begins
+    /// Asks the store for the next page of a search, if one is needed and the store is not asked already. Returns the request. A search begins
     /// once the put of its schedules is durable, so that the store shows all tasks that were live before.
     pub(crate) fn look_for_live(
         &mut self,
@@ -134,7 +134,7 @@ impl Recurrence {
         if !ledger.takes_changes() || ledger.is_stopping() {
             return None;
         }
-        if self.census.is_none() {
+        if self.live_search.is_none() {
             let is_durable = |id: &&ScheduleId| self.seq_of(id) <= ledger.durable();
             let queue = self.uncounted.iter().find(is_durable)?.0.clone();
             let mut of_queue = self.uncounted_of(&queue);
@@ -142,29 +142,29 @@ impl Recurrence {
             let version = |id: &ScheduleId| self.get(id).map_or(Seq::ZERO, |record| record.version);
             let schedules = of_queue.into_iter().map(|id| (id.clone(), version(&id))).collect();
             let after = DueKey::START;
-            self.census = Some(Census { queue, schedules, after, request: None, not_before_ms: 0 });
+            self.live_search = Some(LiveSearch { queue, schedules, after, request: None, not_before_ms: 0 });
         }
-        let census = self.census.as_mut()?;
-        if census.request.is_some() || now.mono_tick() < census.not_before_ms {
+        let search = self.live_search.as_mut()?;
+        if search.request.is_some() || now.mono_tick() < search.not_before_ms {
             return None;
         }
-        let queue = census.queue.clone();
+        let queue = search.queue.clone();
         let filter = Filter { queue, due_from: Timestamp::EPOCH, due_to: Timestamp::MAX, dead: false };
-        let request = Request::ScanFilter { filter, after: census.after, max: PAGE_MAX };
-        census.request = Some(ledger.request(request, out));
-        census.request
+        let request = Request::ScanFilter { filter, after: search.after, max: PAGE_MAX };
+        search.request = Some(ledger.request(request, out));
+        search.request
     }
 
-    /// Whether `request` asked the store for a page of the census.
+    /// Whether `request` asked the store for a page of the search.
     pub(crate) fn asked_for(&self, request: RequestId) -> bool {
-        self.census.as_ref().is_some_and(|census| census.request == Some(request))
+        self.live_search.as_ref().is_some_and(|search| search.request == Some(request))
     }
 
     pub(super) fn is_asking_store(&self) -> bool {
-        self.census.as_ref().is_some_and(|census| census.request.is_some())
+        self.live_search.as_ref().is_some_and(|search| search.request.is_some())
     }
 
-    /// Takes in a page of the census. `is_live`: whether the task with an id is live, as far as memory knows. After the last page, the
+    /// Takes in a page of the search. `is_live`: whether the task with an id is live, as far as memory knows. After the last page, the
     /// schedules know all live tasks of their names.
     pub(crate) fn live_found(&mut self, ledger: &mut Ledger, page: &Page, is_live: impl Fn(u64) -> bool) {
         if ledger.takes_changes() {
@@ -172,14 +172,14 @@ impl Recurrence {
                 self.task_lives(ledger, task);
             }
         }
-        let Some(mut census) = self.census.take() else { return };
+        let Some(mut search) = self.live_search.take() else { return };
         match page.next {
-            Some(next) if !census.schedules.is_empty() && ledger.takes_changes() => {
-                (census.after, census.request) = (next, None);
-                self.census = Some(census);
+            Some(next) if !search.schedules.is_empty() && ledger.takes_changes() => {
+                (search.after, search.request) = (next, None);
+                self.live_search = Some(search);
             }
             None if ledger.takes_changes() => {
-                for (id, version) in census.schedules {
+                for (id, version) in search.schedules {
                     if self.get(&id).is_some_and(|record| record.version == version && record.may_have_more) {
                         self.counted(ledger, &id);
                     }
@@ -191,8 +191,8 @@ impl Recurrence {
 
     /// Takes in that the store could not answer. The same page is asked for again later.
     pub(crate) fn look_failed(&mut self, now: Now) {
-        if let Some(census) = &mut self.census {
-            (census.request, census.not_before_ms) = (None, now.mono_tick() + AGAIN_MS);
+        if let Some(search) = &mut self.live_search {
+            (search.request, search.not_before_ms) = (None, now.mono_tick() + AGAIN_MS);
         }
     }
 }
