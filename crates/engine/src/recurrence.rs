@@ -12,6 +12,7 @@ use self::schedules::{Asked, Phase, Scheduled};
 use crate::acquired::Acquired;
 use crate::bounds::Bounds;
 use crate::input::Effect;
+use crate::name::QueueName;
 use crate::schedule::{AskId, ScheduleId};
 use crate::time::{Seq, Timestamp};
 
@@ -49,7 +50,11 @@ pub(crate) struct Recurrence {
     waiting: usize,
     /// Schedules that make no task before the live tasks of their names were looked for in the store.
     uncounted: BTreeSet<ScheduleId>,
-    /// The look for live tasks that is under way.
+    /// The queues of schedules that came into `uncounted` since the queues were looked at last.
+    uncounted_queues: BTreeSet<QueueName>,
+    /// The queue of the last search.
+    searched: Option<QueueName>,
+    /// The search for live tasks that is under way.
     live_search: Option<LiveSearch>,
     asked: BTreeMap<AskId, Asked>,
     /// Questions to the driver that go out at the end of the step.

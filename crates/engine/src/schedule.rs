@@ -270,7 +270,7 @@ impl ScheduleRecord {
     }
 
     /// The largest number of live tasks whose ids the record has.
-    pub const RUNNING_MAX: usize = 1_000;
+    pub const RUNNING_MAX: usize = 100;
 
     /// The largest number of instants that wait for the task before; later ones are left out.
     pub const WAITING_MAX: usize = 1_000;

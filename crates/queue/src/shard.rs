@@ -119,7 +119,7 @@ impl<S: ShardStore> Shard<S> {
         if self.is_to_be_acquired() {
             self.lose();
             self.phase = Phase::Acquiring;
-            self.submit_own(Request::Acquire { shard: self.id, wall: now.wall });
+            self.submit_own(Request::Acquire { shard: self.id, wall: now.falls_due() });
         }
     }
 

@@ -8,7 +8,8 @@ use crate::Job;
 ///
 /// The driver of a timer gives due jobs to the executor and continues; it never runs a body. So `execute` should take the job and return:
 /// it queues or spawns the job. If an executor cannot take a job, it drops the job, and the timer hands the same task over again 100 ms
-/// later. A [`Purgatory`](crate::Purgatory) gives the executor attempts, too, on the threads of its callers.
+/// later. A [`Purgatory`](crate::Purgatory) calls `execute`, too, on the threads of its callers,
+/// which may hold locks of the program: so `execute` must not wait for room in a queue.
 ///
 /// Every `Fn(Job)` is an executor. On tokio, for bodies that do not block:
 ///

@@ -156,7 +156,9 @@ impl World {
         let wall_until = wall.saturating_add_unsigned(lease.until).saturating_sub_unsigned(mono);
         lease.wall_until = lease.wall_until.min(wall_until);
         let most = if lease.latest < u64::MAX { lease.latest.saturating_sub(mono) } else { u64::MAX };
-        lease.left = (lease.left.0.min(lease.until.saturating_sub(mono)), lease.left.1.max(most));
+        // A crash may bring back the lease as an earlier stop wrote it.
+        let before = if down == Down::Stop { (u64::MAX, 0) } else { lease.left };
+        lease.left = (before.0.min(lease.until.saturating_sub(mono)), before.1.max(most));
         // A crash may bring back the lease as an earlier stop wrote it. Since that stop the worker may have been told
         // another end.
         lease.told = lease.told.filter(|_| down == Down::Stop);

@@ -118,6 +118,6 @@ impl Dispatch {
     pub(crate) fn remembers(&self, now: Now, ended: &Ended, history_ms: u64) -> bool {
         let keep_ms =
             || self.queues.get(&ended.queue)?.record.settings.history.map(|history| history.keep_ms);
-        ended.at.saturating_plus_ms(keep_ms().unwrap_or(history_ms)) > now.wall
+        ended.at.saturating_plus_ms(keep_ms().unwrap_or(history_ms)) > now.falls_due()
     }
 }

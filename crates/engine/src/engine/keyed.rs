@@ -70,10 +70,10 @@ impl Engine {
 
     /// Ends the look for live tasks of schedules whose queues have no live task. This takes no question to the store.
     pub(super) fn count_empty_queues(&mut self) {
-        while let Some(queue) = self.recurrence.uncounted_queue(&self.ledger).cloned()
-            && self.dispatch.live(&queue) == 0
-        {
-            self.recurrence.queue_is_empty(&mut self.ledger, &queue);
+        while let Some(queue) = self.recurrence.next_uncounted_queue(&self.ledger) {
+            if self.dispatch.live(&queue) == 0 {
+                self.recurrence.queue_is_empty(&mut self.ledger, &queue);
+            }
         }
     }
 

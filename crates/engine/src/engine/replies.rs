@@ -61,7 +61,7 @@ impl Engine {
         } else if let Some(call) = self.reads.take_forecast(request) {
             return self.ledger.answer(call, Answer::Forecast(Err(Unavailable::ReadOnly { why })));
         } else if self.recurrence.asked_for(request) {
-            self.recurrence.look_failed(now);
+            self.recurrence.look_failed(&mut self.ledger, now);
         } else {
             assert!(self.residence.has_scan(request), "a failure answers a request under way");
             self.residence.scan_failed();
@@ -79,7 +79,7 @@ impl Engine {
         } else if let Some(call) = self.reads.take_forecast(request) {
             self.ledger.answer(call, Answer::Forecast(Err(late())));
         } else if self.recurrence.asked_for(request) {
-            self.recurrence.look_failed(now);
+            self.recurrence.look_failed(&mut self.ledger, now);
             self.end_read(now, request);
         } else {
             self.request_failed(now, request, why);

@@ -211,7 +211,8 @@ fn rule_bytes(name: &RuleName, rule: Option<&Rule>) -> u64 {
 /// Returns the size of the record of a schedule, without the instants that wait (bytes, about).
 pub(crate) fn schedule_bytes(id: &ScheduleId, record: &ScheduleRecord) -> u64 {
     let texts = id.0.as_str().len() + id.1.as_str().len() + record.schedule.text_bytes();
-    (FIXED_BYTES + texts) as u64
+    let ids = record.running.len() * size_of::<u64>();
+    (FIXED_BYTES + texts + ids) as u64
 }
 
 /// Returns how much the record of a task adds to the store (bytes, about). `body_known`: the store has the body, or an earlier batch brings

@@ -39,7 +39,7 @@ impl Ledger {
         let Some(sealed) = sealed else { return };
         let SealedBatch { batch, slots, seq, growth } = sealed;
         self.room.reserve(growth);
-        let request = Request::Commit { ownership: self.ownership, seq, wall: now.wall, batch };
+        let request = Request::Commit { ownership: self.ownership, seq, wall: now.falls_due(), batch };
         let request = self.request(request, out);
         self.in_flight = Some(InFlight { request, seq, slots });
     }

@@ -5,7 +5,7 @@
 //! deleted, or that allowed overlap before. They are looked for with a *search*: the live tasks of the queue are read from the store, page
 //! by page. A change of a task during the search passes here, too, so a task that moves to a page that was read before is not missed.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use super::Recurrence;
 use crate::input::Effect;
@@ -14,25 +14,30 @@ use crate::name::{QueueName, ScheduleName};
 use crate::schedule::{Cadence, ScheduleId, ScheduleRecord, name_in_key};
 use crate::seam::{DueKey, Filter, Page, Request, RequestId};
 use crate::task::Task;
-use crate::time::{Now, Seq, Timestamp};
+use crate::time::{Now, Timestamp};
 
 /// The largest number of tasks that a search reads at a time.
 const PAGE_MAX: usize = 256;
 /// How long a search waits after the store could not answer (ms).
 const AGAIN_MS: u64 = 1_000;
+/// If the store could not answer this often in a row, the schedules go on with the live tasks that they know. A store may need longer for a page
+/// than it may take, each time, and a schedule that never fires does more harm than one that does not wait.
+const FAILURES_MAX: u32 = 5;
 
 /// A look at all live tasks of a queue, for the schedules of the queue that have to know the live tasks of their names.
 #[derive(Debug)]
 pub(super) struct LiveSearch {
     queue: QueueName,
-    /// The schedules for which the search looks, with their versions. A schedule that was put again needs another search.
-    schedules: BTreeMap<ScheduleId, Seq>,
+    /// The schedules for which the search looks. A schedule that begins to take turns meanwhile needs another search.
+    schedules: BTreeSet<ScheduleId>,
     /// The due key behind which the next page begins.
     after: DueKey,
     /// The page that the store is asked for.
     request: Option<RequestId>,
     /// The store is not asked before this instant (monotonic ms).
     not_before_ms: u64,
+    /// How often in a row the store could not answer.
+    failures: u32,
 }
 
 impl Recurrence {
@@ -96,11 +101,17 @@ impl Recurrence {
         record.schedule.takes_turns().then_some((id, record))
     }
 
-    /// Returns the queue of a schedule that waits for a search; `None`: no schedule waits, a search is under way, the engine is stopping or
-    /// takes no changes.
-    pub(crate) fn uncounted_queue(&self, ledger: &Ledger) -> Option<&QueueName> {
-        let acts = ledger.takes_changes() && !ledger.is_stopping() && self.live_search.is_none();
-        self.uncounted.first().filter(|_| acts).map(|id| &id.0)
+    /// Notes that a schedule begins to take turns: the search under way does not tell it all live tasks.
+    pub(crate) fn search_anew(&mut self, id: &ScheduleId) {
+        if let Some(search) = &mut self.live_search {
+            search.schedules.remove(id);
+        }
+    }
+
+    /// Takes out a queue of which a schedule has begun to wait for a search; `None`: there is none, or no change is taken.
+    pub(crate) fn next_uncounted_queue(&mut self, ledger: &Ledger) -> Option<QueueName> {
+        let acts = ledger.takes_changes() && !ledger.is_stopping();
+        if acts { self.uncounted_queues.pop_first() } else { None }
     }
 
     /// Takes in that the queue has no live task: the schedules of the queue need no search.
@@ -136,13 +147,20 @@ impl Recurrence {
         }
         if self.live_search.is_none() {
             let is_durable = |id: &&ScheduleId| self.seq_of(id) <= ledger.durable();
-            let queue = self.uncounted.iter().find(is_durable)?.0.clone();
+            // The queues take turns, so that a large one does not hold up the others for ever.
+            let (before, behind): (Vec<_>, Vec<_>) = self
+                .uncounted
+                .iter()
+                .filter(is_durable)
+                .partition(|id| Some(&id.0) <= self.searched.as_ref());
+            let queue = behind.first().or(before.first())?.0.clone();
             let mut of_queue = self.uncounted_of(&queue);
             of_queue.retain(|id| is_durable(&id));
-            let version = |id: &ScheduleId| self.get(id).map_or(Seq::ZERO, |record| record.version);
-            let schedules = of_queue.into_iter().map(|id| (id.clone(), version(&id))).collect();
+            let schedules = of_queue.into_iter().collect();
+            self.searched = Some(queue.clone());
             let after = DueKey::START;
-            self.live_search = Some(LiveSearch { queue, schedules, after, request: None, not_before_ms: 0 });
+            self.live_search =
+                Some(LiveSearch { queue, schedules, after, request: None, not_before_ms: 0, failures: 0 });
         }
         let search = self.live_search.as_mut()?;
         if search.request.is_some() || now.mono_tick() < search.not_before_ms {
@@ -175,24 +193,30 @@ impl Recurrence {
         let Some(mut search) = self.live_search.take() else { return };
         match page.next {
             Some(next) if !search.schedules.is_empty() && ledger.takes_changes() => {
-                (search.after, search.request) = (next, None);
+                (search.after, search.request, search.failures) = (next, None, 0);
                 self.live_search = Some(search);
             }
-            None if ledger.takes_changes() => {
-                for (id, version) in search.schedules {
-                    if self.get(&id).is_some_and(|record| record.version == version && record.may_have_more) {
-                        self.counted(ledger, &id);
-                    }
-                }
-            }
+            None if ledger.takes_changes() => self.all_counted(ledger, search.schedules),
             _ => {}
         }
     }
 
-    /// Takes in that the store could not answer. The same page is asked for again later.
-    pub(crate) fn look_failed(&mut self, now: Now) {
-        if let Some(search) = &mut self.live_search {
-            (search.request, search.not_before_ms) = (None, now.mono_tick() + AGAIN_MS);
+    fn all_counted(&mut self, ledger: &mut Ledger, schedules: BTreeSet<ScheduleId>) {
+        for id in schedules {
+            if self.get(&id).is_some_and(|record| record.may_have_more) {
+                self.counted(ledger, &id);
+            }
         }
+    }
+
+    /// Takes in that the store could not answer. The same page is asked for again later, unless that has failed too often.
+    pub(crate) fn look_failed(&mut self, ledger: &mut Ledger, now: Now) {
+        let Some(mut search) = self.live_search.take() else { return };
+        search.failures += 1;
+        if search.failures >= FAILURES_MAX && ledger.takes_changes() {
+            return self.all_counted(ledger, search.schedules);
+        }
+        (search.request, search.not_before_ms) = (None, now.mono_tick() + AGAIN_MS);
+        self.live_search = Some(search);
     }
 }

@@ -149,6 +149,9 @@ impl Recurrence {
         if !begins.goes_on {
             self.moved.remove(&id);
         }
+        if !before.as_ref().is_some_and(|before| before.schedule.takes_turns()) {
+            self.search_anew(&id);
+        }
         self.set(ledger, &id, record);
         let schedule = self.view(&id).expect("it was just configured");
         Ok(StoredSchedule { created: before.is_none(), schedule })
@@ -180,6 +183,7 @@ impl Recurrence {
             return Err(ScheduleError::NotFound);
         }
         self.remove(&id);
+        self.search_anew(&id);
         self.moved.remove(&id);
         self.last_change = ledger.next_seq();
         ledger.note_rule((RuleName::Schedule(id.0, id.1), None));

@@ -115,6 +115,7 @@ impl Recurrence {
         self.waiting += record.waiting.len();
         if record.is_uncounted() {
             self.uncounted.insert(id.clone());
+            self.uncounted_queues.insert(id.0.clone());
         }
         self.by_name.insert(id, Scheduled { record, phase: Phase::Waiting, seq });
     }

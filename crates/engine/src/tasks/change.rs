@@ -85,7 +85,7 @@ impl Tasks<'_> {
     /// Counts a task that was put, and watches its expiry. Then makes the task ready or starts its wait, as its `due_at` says.
     pub(crate) fn begin(&mut self, slot: Slot) {
         self.enter(slot);
-        self.place_chosen(slot);
+        self.place_asked(slot);
     }
 
     pub(crate) fn view(&self, slot: Slot) -> TaskView {

@@ -60,9 +60,11 @@ impl Tasks<'_> {
         }
     }
 
-    /// Does as [`place`](Self::place) for an entry whose `due_at` a caller has just chosen by the wall clock: a start does not hold it back.
-    pub(crate) fn place_chosen(&mut self, slot: Slot) {
-        if self.residence.task(slot).due_at <= self.now.wall {
+    /// Does as [`place`](Self::place) for an entry that a caller has just put or changed. If it is due at this very moment by the wall clock, it
+    /// was asked for now, and a start holds it back no more than the call. An instant that the caller named goes by
+    /// [`Now::falls_due`], like all others.
+    pub(crate) fn place_asked(&mut self, slot: Slot) {
+        if self.residence.task(slot).due_at == self.now.wall {
             self.fall_due(slot);
         } else {
             self.place(slot);

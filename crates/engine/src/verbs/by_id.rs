@@ -99,7 +99,7 @@ impl Tasks<'_> {
             }
         });
         self.ledger.counters_mut().scheduled_total += u64::from(by == Redriven::ByOwner);
-        self.place_chosen(slot);
+        self.place_asked(slot);
         Ok(())
     }
 }

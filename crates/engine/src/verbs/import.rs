@@ -207,7 +207,7 @@ impl Tasks<'_> {
     fn place_imported(&mut self, slot: Slot) {
         self.enter(slot);
         let task = self.residence.task(slot);
-        if task.dead().is_none() && task.due_at <= self.now.wall {
+        if task.dead().is_none() && task.due_at <= self.now.falls_due() {
             self.make_ready(slot, self.now.wall);
         } else {
             self.place(slot);

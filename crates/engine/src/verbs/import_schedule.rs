@@ -36,6 +36,7 @@ impl Tasks<'_> {
         // Tasks that another store made are not counted as made by this store.
         let (made, skipped) =
             (self.ledger.counters_mut().made_total, self.ledger.counters_mut().skipped_total);
+        self.recurrence.search_anew(&id);
         self.recurrence.step(self.ledger, &id, record);
         (self.ledger.counters_mut().made_total, self.ledger.counters_mut().skipped_total) = (made, skipped);
         Ok(if before.is_some() { ImportOutcome::Replaced } else { ImportOutcome::Added { kept_id: true } })

@@ -23,7 +23,7 @@ impl Tasks<'_> {
             return if of_waiting {
                 self.recurrence.wait(id.clone());
             } else {
-                self.recurrence.occur(self.ledger, self.now, id, at);
+                self.recurrence.occur(self.ledger, self.now.unheld(), id, at);
             };
         }
         if of_waiting {
@@ -38,7 +38,7 @@ impl Tasks<'_> {
         }
         if self.dispatch.may_grow(&id.0).is_err() {
             if !of_waiting {
-                return self.recurrence.leave_out(self.ledger, self.now, id, at);
+                return self.recurrence.leave_out(self.ledger, self.now.unheld(), id, at);
             }
             record.skipped = record.skipped.saturating_add(1);
             return self.recurrence.step(self.ledger, id, record);
@@ -66,6 +66,7 @@ impl Tasks<'_> {
             tasks.recurrence.step(tasks.ledger, id, record);
             slot
         });
-        self.begin(slot);
+        self.enter(slot);
+        self.place(slot);
     }
 }

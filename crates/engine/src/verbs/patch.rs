@@ -75,7 +75,7 @@ impl Tasks<'_> {
             // The due time did not change, and a task that was ready or leased is ready.
             (None, Some(since)) => self.make_ready(slot, since),
             (None, None) => self.place(slot),
-            (Some(_), _) => self.place_chosen(slot),
+            (Some(_), _) => self.place_asked(slot),
         }
         Ok(self.view(slot))
     }

@@ -47,7 +47,7 @@ impl Tasks<'_> {
         self.residence.index_key(slot);
         self.dispatch.task_revived(&task);
         self.ledger.counters_mut().scheduled_total += u64::from(by == Redriven::ByOwner);
-        self.place_chosen(slot);
+        self.place_asked(slot);
         Ok(self.view(slot))
     }
 }

@@ -60,6 +60,65 @@ fn a_clock_that_is_corrected_makes_nothing_early() {
     assert_eq!(keys(&world.lease(1, 1_000)), ["a"]);
 }
 
+/// The story: a start that held back wrote the clock that it doubted down, so the next start saw nothing to doubt.
+#[test]
+fn a_second_start_knows_the_same_last_time() {
+    let mut world = World::new();
+    world.put_in("a", HOUR);
+    let mut world = started_again(world);
+    world.put_in("b", 0);
+    world.pass_ms(1_000);
+    world.put_in("c", 0);
+    let world = world.crash();
+    assert_eq!(world.last_wall, ms(1_000));
+}
+
+/// A task that a worker has done is not put again once the clock is right.
+#[test]
+fn no_end_is_forgotten() {
+    let mut world = World::with(EngineConfig { history_ms: HOUR, ..EngineConfig::default() });
+    world.put_in("done", 0);
+    let leased = world.lease(1, 1_000);
+    assert_eq!(world.ack(leased[0].token), TokenAnswer::Acked);
+    let once = || Put { mode: PutMode::Once, ..Put::new(&queue("q"), key("done")) };
+    let mut world = started_again(world);
+    assert_eq!(world.put(once()), Err(PutError::Done));
+    believe(&mut world);
+    assert!(world.put(once()).expect("forgotten").created);
+}
+
+#[test]
+fn a_schedule_loses_no_instant_and_its_jitter_is_kept() {
+    let mut world = World::new();
+    let name = ScheduleName::new("s").expect("a name");
+    let schedule = Schedule { jitter_ms: 600_000, ..Schedule::new(Cadence::Every { ms: 40_000 }) };
+    let put = PutSchedule::new(&queue("q"), name.clone(), Arc::new(schedule));
+    let Answer::PutSchedule(Ok(_)) = world.ask(Command::PutSchedule(put)) else { panic!("refused") };
+    let mut world = started_again(world);
+    world.pass_ms(40_000);
+    let found = world.list(None);
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].1, State::Scheduled, "it is due up to ten minutes later");
+    // The queue takes no task now. Only the instants that have come are left out.
+    let drain = ChangeQueue { queue: queue("q"), change: QueueChange::Drain };
+    let Answer::ChangeQueue(Ok(())) = world.ask(Command::ChangeQueue(drain)) else { panic!("refused") };
+    world.pass_ms(40_000);
+    let get = GetSchedule { queue: queue("q"), name };
+    let Answer::GetSchedule(Ok(view)) = world.ask(Command::GetSchedule(get)) else { panic!("gone") };
+    assert_eq!((view.record.skipped, view.record.next), (1, Some(ms(120_000))));
+}
+
+/// A caller who names an instant goes by the right clock. The server does not know yet whether its own is right.
+#[test]
+fn an_instant_that_a_caller_names_is_held_back() {
+    let mut world = started_again(World::new());
+    let put = Put { due: Due::At(ms(HOUR as i64)), ..Put::new(&queue("q"), key("named")) };
+    world.put(put).expect("taken");
+    assert_eq!(world.counts(), (1, 0, 0));
+    believe(&mut world);
+    assert_eq!(world.counts(), (0, 1, 0));
+}
+
 #[test]
 fn what_a_caller_asks_for_now_is_done_now() {
     let mut world = World::new();

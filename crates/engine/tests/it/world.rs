@@ -8,6 +8,8 @@ use tickwheel_store::MemoryStore;
 pub(crate) struct World {
     pub(crate) engine: Engine,
     store: Option<MemoryStore>,
+    /// The latest wall clock of the store when this engine began.
+    pub(crate) last_wall: Timestamp,
     pub(crate) now: Now,
     answers: BTreeMap<CallId, Answer>,
     next_call: u64,
@@ -73,11 +75,12 @@ impl World {
         now: Now,
         tell: fn(&InstantWanted) -> InstantFound,
     ) -> Self {
-        store.submit(RequestId(0), Request::Acquire { shard, wall: now.wall });
+        store.submit(RequestId(0), Request::Acquire { shard, wall: now.falls_due() });
         let mut replies = Vec::new();
         store.poll(&mut replies);
         let Some((_, Reply::Acquired(acquired))) = replies.pop() else { panic!("not acquired: {replies:?}") };
         let mut world = Self {
+            last_wall: acquired.last_wall,
             engine: Engine::new(config.clone(), acquired, now),
             store: Some(store),
             now,
@@ -188,6 +191,17 @@ impl World {
     pub(crate) fn fail_held(&mut self) {
         for (id, _) in std::mem::take(&mut self.held_replies) {
             self.fail(id);
+        }
+        self.turn();
+    }
+
+    /// The store cannot answer the reads that are held, now.
+    pub(crate) fn leave_unanswered(&mut self) {
+        for (request, _) in std::mem::take(&mut self.held_replies) {
+            let mut out = Vec::new();
+            let reply = Reply::Unanswered { why: "the database is slow".to_owned() };
+            self.engine.step(self.now, Input::Store { request, reply }, &mut out);
+            self.carry_out(out);
         }
         self.turn();
     }

@@ -314,7 +314,8 @@ impl Importer {
         let change = if adds_drain { QueueChange::Drain } else { QueueChange::Restore(record) };
         let changed = self.queue.change_queue(ChangeQueue { queue: name.clone(), change }).await;
         changed.map_err(|error| settings::change_refused(&error, &name))?;
-        self.note(line, (is_there && !adds_drain).then_some((ImportResult::Replaced, None)), &name, None);
+        let replaces = is_there && (!adds_drain || self.existing == tickwheel_api::Existing::Replace);
+        self.note(line, replaces.then_some((ImportResult::Replaced, None)), &name, None);
         Ok(())
     }
 
