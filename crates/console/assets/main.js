@@ -88,18 +88,17 @@ async function timeOf(signal) {
 
 /** Asks every 5 s what the server says of itself, and for the instant of a virtual clock. It draws nothing, so that an equal answer draws nothing. */
 function Watch() {
-    const live = useLive(
+    const live = useLive((signal) => routes.ready(signal), [], 5000);
+    const isVirtual = useStore(server)?.virtual_clock ?? false;
+    // A call of its own, so that it is made again soon if it failed.
+    useLive(
         async (signal) => {
-            const state = await routes.ready(signal);
-            if (state.virtual_clock) {
-                const from = await timeOf(signal).catch(() => null);
-                const known = virtualNow.get();
-                if (from && (known === null || Math.abs(Date.parse(from) - known) >= 1000)) virtualNow.set(Date.parse(from));
-            }
-            return state;
+            const from = await timeOf(signal);
+            const known = virtualNow.get();
+            if (known === null || Math.abs(Date.parse(from) - known) >= 1000) virtualNow.set(Date.parse(from));
         },
-        [],
-        5000,
+        [isVirtual],
+        isVirtual ? 5000 : null,
     );
     const needed = useStore(login) !== null;
     const asked = useLive(

@@ -4,7 +4,7 @@ import { html, useEffect, useState } from '../vendor/preact.js';
 import { number, t } from '../i18n/index.js';
 import * as routes from '../api/routes.js';
 import { href, setQuery } from '../state/location.js';
-import { useLive } from '../state/live.js';
+import { useChanged, useLive } from '../state/live.js';
 import { may } from '../state/session.js';
 import { Empty, Failure, Field, Loaded, QueueTabs, TaskLink, Time } from '../ui/parts.js';
 import { Pager, Table } from '../ui/table.js';
@@ -77,7 +77,7 @@ const DeadTable = ({ queue, tasks, onRedrive }) => html`
 function Form({ queue, query }) {
     const [fields, setFields] = useState(query);
     const shown = JSON.stringify(MEMBERS.map((name) => query[name] ?? ''));
-    useEffect(() => setFields(query), [shown]);
+    useChanged(shown, () => setFields(query));
     const change = (/** @type {string} */ name, /** @type {string} */ value) => setFields({ ...fields, [name]: value });
     const text = (/** @type {string} */ name, /** @type {string} */ label) => html`
         <${Field} id=${`dead-${name}`} label=${t(label)}>

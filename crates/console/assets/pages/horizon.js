@@ -7,7 +7,7 @@ import { parseRate } from '../logic/duration.js';
 import { LABELS, ENDS, REACH, backlogOf, bucketFor, capacityOf, linearBars, logBarsOf } from '../logic/horizon.js';
 import { dueBetween } from '../logic/filter.js';
 import { go, href, setQuery } from '../state/location.js';
-import { useLive } from '../state/live.js';
+import { useChanged, useLive } from '../state/live.js';
 import { keysAct, now } from '../state/session.js';
 import { Empty, Loaded, QueueTabs } from '../ui/parts.js';
 import { Table } from '../ui/table.js';
@@ -73,7 +73,7 @@ export const Backlog = ({ row: { rate, ready }, backlog: { live, found, end } })
 /** @param {{queue: string}} props */
 function QueueChoice({ queue }) {
     const [text, setText] = useState(queue);
-    useEffect(() => setText(queue), [queue]);
+    useChanged(queue, setText);
     const known = useLive((signal) => routes.queues({ limit: 1000 }, signal), []);
     const submit = (/** @type {Event} */ e) => {
         e.preventDefault();

@@ -5,7 +5,7 @@ import { compact, length, number, rate, size, t } from '../i18n/index.js';
 import * as routes from '../api/routes.js';
 import { ageAt, percentile, rates, statsOf, streamedStats } from '../logic/events.js';
 import { href, setQuery } from '../state/location.js';
-import { useLive, useStore, useStream } from '../state/live.js';
+import { useChanged, useLive, useStore, useStream } from '../state/live.js';
 import { server } from '../state/session.js';
 import { Empty, Loaded, QueueChips, QueueLink, StateChip, TaskLink, Tile, Time } from '../ui/parts.js';
 import { Table } from '../ui/table.js';
@@ -200,7 +200,7 @@ function useSteady(rows, sort, of) {
 /** The field that finds a key in all queues. @param {{wanted: string}} props */
 function Find({ wanted }) {
     const [typed, setTyped] = useState(wanted);
-    useEffect(() => setTyped(wanted), [wanted]);
+    useChanged(wanted, setTyped);
     return html`
         <form class="inline" role="search" onSubmit=${(/** @type {Event} */ e) => {
             e.preventDefault();

@@ -9,7 +9,7 @@ import { clockChanges, wallsOf } from '../logic/instant.js';
 import { rawMember } from '../logic/payload.js';
 import { readTags, repeatsWithinAnHour, tasksAYear, writeTags, yearStrip } from '../logic/recurrence.js';
 import { go, href } from '../state/location.js';
-import { useLive } from '../state/live.js';
+import { useChanged, useLive } from '../state/live.js';
 import { may, now, offerZone } from '../state/session.js';
 import { Empty, Failure, Field, Loaded, Loading, Tile, Time } from '../ui/parts.js';
 import { Confirm } from '../ui/dialog.js';
@@ -171,7 +171,7 @@ function Editor({ queue, name, stored, text, reload }) {
     const [busy, setBusy] = useState(false);
     const [deleting, setDeleting] = useState(false);
     const [saved, setSaved] = useState(false);
-    useEffect(() => setForm(first), [first]);
+    useChanged(first, setForm);
     const wrong = wrongOf(form);
     const changed = JSON.stringify(form) !== JSON.stringify(first);
     const body = Object.keys(wrong).length === 0 ? bodyOf(form, stored) : '';
@@ -191,7 +191,7 @@ function Editor({ queue, name, stored, text, reload }) {
     const set = (/** @type {string} */ member, /** @type {string} */ value) => {
         setSaved(false);
         if (error?.member === member) setError(null);
-        setForm({ ...form, [member]: value });
+        setForm((before) => ({ ...before, [member]: value }));
     };
     const save = (/** @type {Event} */ event) => {
         event.preventDefault();

@@ -5,7 +5,7 @@ import { instant, number, t } from '../i18n/index.js';
 import * as routes from '../api/routes.js';
 import { FIELDS, RANGES, STATES, bulkFilter, moveOf, parameters, withZone } from '../logic/filter.js';
 import { go, href, setQuery } from '../state/location.js';
-import { useLive } from '../state/live.js';
+import { useChanged, useLive } from '../state/live.js';
 import { may, now, zone } from '../state/session.js';
 import { Empty, Field, Loaded, Loading, QueueTabs, StateChip, TaskLink, Time } from '../ui/parts.js';
 import { Pager, Table } from '../ui/table.js';
@@ -17,7 +17,7 @@ const LIMITS = ['50', '100', '500'];
 function Form({ queue, query, wrong }) {
     const [fields, setFields] = useState(query);
     const shown = JSON.stringify(FIELDS.map((name) => query[name] ?? ''));
-    useEffect(() => setFields(query), [shown]);
+    useChanged(shown, () => setFields(query));
     const [key, setKey] = useState(query.key ?? '');
     const submit = (/** @type {Event} */ event) => {
         event.preventDefault();

@@ -163,6 +163,22 @@ export function useLive(load, deps, intervalMs = 0) {
     return { ...state, reload, replace };
 }
 
+/**
+ * Calls `act` when `value` has changed, and not for the first value: what a person typed before the effects of the first drawing ran would be
+ * lost.
+ * @template T
+ * @param {T} value
+ * @param {(value: T) => void} act
+ */
+export function useChanged(value, act) {
+    const before = useRef(value);
+    useEffect(() => {
+        if (before.current === value) return;
+        before.current = value;
+        act(value);
+    }, [value]);
+}
+
 /** The stream of a page that is not looked at is closed after this time: a browser has six connections to a server, for all its tabs. */
 const HIDDEN_MS = 5_000;
 
