@@ -150,7 +150,7 @@ impl Engine {
         self.reads.look_up(&mut self.ledger, &mut self.residence, &mut self.dispatch, out);
         self.reads.scan_lists(&mut self.ledger, &mut self.residence, &self.dispatch, now, out);
         self.reads.ask_forecasts(&mut self.ledger, now, out);
-        self.look_for_live(now, out);
+        self.search_live(now, out);
         self.ledger.commit(now, out);
         self.ledger.release_answers(out);
         if self.ledger.is_stopping() && !self.is_stopped && self.is_idle() {

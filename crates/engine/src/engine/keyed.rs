@@ -68,7 +68,7 @@ impl Engine {
         self.tasks(now).run_identified(call, &command, slot);
     }
 
-    /// Ends the look for live tasks of schedules whose queues have no live task. This takes no question to the store.
+    /// Ends the search for live tasks for the schedules whose queues have no live task. This takes no question to the store.
     pub(super) fn count_empty_queues(&mut self) {
         while let Some(queue) = self.recurrence.next_uncounted_queue(&self.ledger) {
             if self.dispatch.live(&queue) == 0 {
@@ -77,9 +77,9 @@ impl Engine {
         }
     }
 
-    /// Asks the store for the next page of live tasks, if a schedule has to know those of its name.
-    pub(super) fn look_for_live(&mut self, now: Now, out: &mut Vec<Effect>) {
-        if let Some(request) = self.recurrence.look_for_live(&mut self.ledger, now, out) {
+    /// Asks the store for the next page of a search for live tasks, if a schedule has to know the live tasks of its name.
+    pub(super) fn search_live(&mut self, now: Now, out: &mut Vec<Effect>) {
+        if let Some(request) = self.recurrence.search_live(&mut self.ledger, now, out) {
             self.residence.begin_read(request);
         }
     }

@@ -60,8 +60,8 @@ impl Engine {
             self.ledger.answer(call, list.answer(Err(why)));
         } else if let Some(call) = self.reads.take_forecast(request) {
             return self.ledger.answer(call, Answer::Forecast(Err(Unavailable::ReadOnly { why })));
-        } else if self.recurrence.asked_for(request) {
-            self.recurrence.look_failed(&mut self.ledger, now);
+        } else if self.recurrence.searches_by(request) {
+            self.recurrence.search_failed(&mut self.ledger, now);
         } else {
             assert!(self.residence.has_scan(request), "a failure answers a request under way");
             self.residence.scan_failed();
@@ -69,7 +69,7 @@ impl Engine {
         self.end_read(now, request);
     }
 
-    /// Handles a read of a list or a forecast that the store cannot answer now: only its call is refused. A look for live tasks is made again
+    /// Handles a read of a list or a forecast that the store cannot answer now: only its call is refused. A search for live tasks asks again
     /// later.
     fn unanswered(&mut self, now: Now, request: RequestId, why: &str) {
         let late = || Unavailable::Late { why: why.into() };
@@ -78,8 +78,8 @@ impl Engine {
             self.end_read(now, request);
         } else if let Some(call) = self.reads.take_forecast(request) {
             self.ledger.answer(call, Answer::Forecast(Err(late())));
-        } else if self.recurrence.asked_for(request) {
-            self.recurrence.look_failed(&mut self.ledger, now);
+        } else if self.recurrence.searches_by(request) {
+            self.recurrence.search_failed(&mut self.ledger, now);
             self.end_read(now, request);
         } else {
             self.request_failed(now, request, why);
@@ -93,9 +93,9 @@ impl Engine {
         self.tasks(now).evict_unpinned();
     }
 
-    /// Takes a page of a list, of the look for live tasks, or of the scan under way.
+    /// Takes a page of a list, of a search for live tasks, or of the scan under way.
     fn paged(&mut self, now: Now, request: RequestId, page: Page, out: &mut Vec<Effect>) {
-        if self.recurrence.asked_for(request) {
+        if self.recurrence.searches_by(request) {
             let residence = &self.residence;
             // Memory knows a task better than the store does.
             let is_live = |id| residence.by_id(id).is_none_or(|slot| residence.get(slot).is_live());

@@ -14,21 +14,22 @@ use crate::name::{QueueName, ScheduleName};
 use crate::schedule::{Cadence, ScheduleId, ScheduleRecord, name_in_key};
 use crate::seam::{DueKey, Filter, Page, Request, RequestId};
 use crate::task::Task;
-use crate::time::{Now, Timestamp};
+use crate::time::{Now, Seq, Timestamp};
 
-/// The largest number of tasks that a search reads at a time.
+/// The largest number of tasks that a search reads at a time. After each failure, the next page is half as large.
 const PAGE_MAX: usize = 256;
 /// How long a search waits after the store could not answer (ms).
 const AGAIN_MS: u64 = 1_000;
 /// If the store could not answer this often in a row, the schedules go on with the live tasks that they know. A store may need longer for a page
-/// than it may take, each time, and a schedule that never fires does more harm than one that does not wait.
+/// than it may take, each time, and a schedule that never fires does more harm than one that does not wait. A failure counts only if a commit
+/// became durable since the failure before: a store that is away takes no commits, and is waited for.
 const FAILURES_MAX: u32 = 5;
 
-/// A look at all live tasks of a queue, for the schedules of the queue that have to know the live tasks of their names.
+/// A search through all live tasks of a queue, for the schedules of the queue that have to know the live tasks of their names.
 #[derive(Debug)]
 pub(super) struct LiveSearch {
     queue: QueueName,
-    /// The schedules for which the search looks. A schedule that begins to take turns meanwhile needs another search.
+    /// The schedules that the search is for. A schedule that begins to take turns meanwhile needs another search.
     schedules: BTreeSet<ScheduleId>,
     /// The due key behind which the next page begins.
     after: DueKey,
@@ -36,8 +37,12 @@ pub(super) struct LiveSearch {
     request: Option<RequestId>,
     /// The store is not asked before this instant (monotonic ms).
     not_before_ms: u64,
-    /// How often in a row the store could not answer.
+    /// The failures in a row that count.
     failures: u32,
+    /// The number of the last durable commit at the last failure. `None`: the last page was answered, or none was asked for.
+    failed_at: Option<Seq>,
+    /// The largest size of the next page (tasks).
+    page_max: usize,
 }
 
 impl Recurrence {
@@ -66,12 +71,10 @@ impl Recurrence {
             // The next instant is known only once the running tasks have ended.
             record.next = None;
         }
-        let phase = self.phase(&id).expect("it has a record");
-        self.set(ledger, &id, record);
-        if !is_delay {
-            // `set` sets the phase to `Waiting`. The phase from before is put back, so that a task that is being made or a question to the
-            // driver stays valid.
-            self.set_phase(&id, phase);
+        if is_delay {
+            self.set(ledger, &id, record);
+        } else {
+            self.set_in_phase(ledger, &id, record);
         }
     }
 
@@ -86,9 +89,15 @@ impl Recurrence {
         if record.running.is_empty() {
             record.next = record.after_a_delay(now).map_or(record.next, |next| record.in_time(Some(next)));
         }
-        let phase = self.phase(&id).expect("it has a record");
-        self.set(ledger, &id, record);
-        self.set_phase(&id, phase);
+        self.set_in_phase(ledger, &id, record);
+    }
+
+    /// Sets a record as [`set`](Self::set) does, and lets the schedule wait for what it waited for. So a task that is being made and a
+    /// question to the driver stay valid.
+    fn set_in_phase(&mut self, ledger: &mut Ledger, id: &ScheduleId, record: ScheduleRecord) {
+        let phase = self.phase(id).expect("it has a record");
+        self.set(ledger, id, record);
+        self.set_phase(id, phase);
     }
 
     /// Returns the schedule that has its name in the key of this task, if the schedule takes turns.
@@ -129,14 +138,12 @@ impl Recurrence {
     fn counted(&mut self, ledger: &mut Ledger, id: &ScheduleId) {
         let mut record = ScheduleRecord::clone(self.get(id).expect("it waits for this"));
         record.may_have_more = false;
-        let phase = self.phase(id).expect("it has a record");
-        self.set(ledger, id, record);
-        self.set_phase(id, phase);
+        self.set_in_phase(ledger, id, record);
     }
 
     /// Asks the store for the next page of a search, if one is needed and the store is not asked already. Returns the request. A search begins
     /// once the put of its schedules is durable, so that the store shows all tasks that were live before.
-    pub(crate) fn look_for_live(
+    pub(crate) fn search_live(
         &mut self,
         ledger: &mut Ledger,
         now: Now,
@@ -159,8 +166,16 @@ impl Recurrence {
             let schedules = of_queue.into_iter().collect();
             self.searched = Some(queue.clone());
             let after = DueKey::START;
-            self.live_search =
-                Some(LiveSearch { queue, schedules, after, request: None, not_before_ms: 0, failures: 0 });
+            self.live_search = Some(LiveSearch {
+                queue,
+                schedules,
+                after,
+                request: None,
+                not_before_ms: 0,
+                failures: 0,
+                failed_at: None,
+                page_max: PAGE_MAX,
+            });
         }
         let search = self.live_search.as_mut()?;
         if search.request.is_some() || now.mono_tick() < search.not_before_ms {
@@ -168,13 +183,13 @@ impl Recurrence {
         }
         let queue = search.queue.clone();
         let filter = Filter { queue, due_from: Timestamp::EPOCH, due_to: Timestamp::MAX, dead: false };
-        let request = Request::ScanFilter { filter, after: search.after, max: PAGE_MAX };
+        let request = Request::ScanFilter { filter, after: search.after, max: search.page_max };
         search.request = Some(ledger.request(request, out));
         search.request
     }
 
     /// Whether `request` asked the store for a page of the search.
-    pub(crate) fn asked_for(&self, request: RequestId) -> bool {
+    pub(crate) fn searches_by(&self, request: RequestId) -> bool {
         self.live_search.as_ref().is_some_and(|search| search.request == Some(request))
     }
 
@@ -193,7 +208,7 @@ impl Recurrence {
         let Some(mut search) = self.live_search.take() else { return };
         match page.next {
             Some(next) if !search.schedules.is_empty() && ledger.takes_changes() => {
-                (search.after, search.request, search.failures) = (next, None, 0);
+                (search.after, search.request, search.failures, search.failed_at) = (next, None, 0, None);
                 self.live_search = Some(search);
             }
             None if ledger.takes_changes() => self.all_counted(ledger, search.schedules),
@@ -210,9 +225,14 @@ impl Recurrence {
     }
 
     /// Takes in that the store could not answer. The same page is asked for again later, unless that has failed too often.
-    pub(crate) fn look_failed(&mut self, ledger: &mut Ledger, now: Now) {
+    pub(crate) fn search_failed(&mut self, ledger: &mut Ledger, now: Now) {
         let Some(mut search) = self.live_search.take() else { return };
-        search.failures += 1;
+        let durable = ledger.durable();
+        if search.failed_at.is_none_or(|at| at < durable) {
+            search.failures += 1;
+        }
+        search.failed_at = Some(durable);
+        search.page_max = (search.page_max / 2).max(1);
         if search.failures >= FAILURES_MAX && ledger.takes_changes() {
             return self.all_counted(ledger, search.schedules);
         }
