@@ -46,7 +46,7 @@ pub(crate) struct Recurrence {
     /// Schedules that wait for a commit: an instant has come, and the last change of the schedule is not durable yet. So a commit lies
     /// between two instants of one schedule, and calls are served in that time, even if the schedule makes up for many instants.
     not_durable: BTreeSet<ScheduleId>,
-    /// The number of instants that wait for an earlier task to end, of all schedules.
+    /// The number of instants that wait for live tasks to end, of all schedules.
     waiting: usize,
     /// Schedules that make no task before the live tasks of their names were looked for in the store.
     uncounted: BTreeSet<ScheduleId>,

@@ -24,7 +24,7 @@ pub struct Schedule {
     pub jitter_ms: u64,
     /// How missed instants are treated: instants that passed more than [`MISSED_MS`] ago when the engine came to make their tasks.
     pub catch_up: CatchUp,
-    /// How an instant is treated that comes while an earlier task of the schedule is still live.
+    /// How an instant is treated that comes while another task with the name of the schedule is live.
     pub overlap: Overlap,
     /// The payload, content type and tags that the worker gets.
     pub body: Arc<Body>,
@@ -68,12 +68,12 @@ pub enum CatchUp {
     All,
 }
 
-/// How an instant is treated that comes while an earlier task of the schedule is still live.
+/// How an instant is treated that comes while another task with the name of the schedule is live.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub enum Overlap {
     /// The instant is left out.
     Skip,
-    /// The task of the instant is made when the earlier task has ended or was given up.
+    /// The task of the instant is made when no such task is live.
     Queue,
     /// The task of the instant is made at once.
     #[default]
@@ -232,6 +232,10 @@ pub struct ScheduleRecord {
     pub decided: Timestamp,
     /// The first instant that is not decided; `None`: there is none, or the engine does not know it yet.
     pub next: Option<Timestamp>,
+    /// The offset from UTC (s) that the zone of a cron expression had at `decided`, by the rules with which `next` was found. Other rules, at the
+    /// next start too, may have another one: then `decided` moves to the instant at which the clock shows the same local time. `None`: it is not
+    /// known, or the cadence has no zone.
+    pub offset_s: Option<i32>,
     /// The last instant that got a task.
     pub last: Option<Timestamp>,
     /// The number of tasks made so far. For an imported schedule, the tasks that the other store made are included.
@@ -260,6 +264,7 @@ impl ScheduleRecord {
             anchor,
             decided,
             next: None,
+            offset_s: None,
             last: None,
             made: 0,
             skipped: 0,
@@ -301,6 +306,14 @@ impl ScheduleRecord {
     #[must_use]
     pub fn beyond(&self) -> Timestamp {
         beyond(self.decided, self.schedule.start)
+    }
+
+    /// Takes in the answer for the first instant after [`beyond`](Self::beyond): the next instant, and the offset of the zone at `decided`.
+    pub(crate) fn note_next(&mut self, found: Option<FoundInstant>) {
+        self.next = self.in_time(found.map(|found| found.at));
+        // Before its start, a schedule has decided nothing by the local time of its zone.
+        let is_of_decided = self.beyond() == self.decided;
+        self.offset_s = found.and_then(|found| found.offset_s).filter(|_| is_of_decided);
     }
 
     /// Whether the tasks made and the waiting instants together have reached the count.
@@ -354,9 +367,14 @@ pub enum Which {
         /// The latest instant that is wanted.
         until: Timestamp,
     },
-    /// The instant at which the clock of the zone shows, under its present rules, what it showed at this instant under its rules of before.
-    /// The expression does not matter.
-    Moved(Timestamp),
+    /// The instant at which the clock of the zone shows, by its present rules, what a clock with the offset `offset_s` shows at `at`. The
+    /// expression does not matter.
+    Moved {
+        /// The instant.
+        at: Timestamp,
+        /// The offset from UTC that the zone had then by its rules of before (s).
+        offset_s: i32,
+    },
 }
 
 /// An instant that the driver found.
@@ -366,13 +384,21 @@ pub struct FoundInstant {
     pub at: Timestamp,
     /// For [`Which::LastUntil`]: the number of instants from `from` to this one, both included. Otherwise 1.
     pub count: u64,
+    /// For [`Which::FirstAfter`]: the offset from UTC that the zone has at the instant of the question (s). Otherwise `None`.
+    pub offset_s: Option<i32>,
 }
 
 impl FoundInstant {
     /// Makes an instant that stands for itself alone.
     #[must_use]
     pub fn one(at: Timestamp) -> Self {
-        Self { at, count: 1 }
+        Self { at, count: 1, offset_s: None }
+    }
+
+    /// Makes the instant `last` that stands for all instants of an interval of `ms` from `first` on, both included.
+    #[must_use]
+    pub fn last_of_interval(ms: u64, first: Timestamp, last: Timestamp) -> Self {
+        Self { count: last.ms_since(first) / ms + 1, ..Self::one(last) }
     }
 }
 

@@ -10,7 +10,7 @@ use tickwheel_engine::{
 };
 
 use crate::cron::{Cron, CronError};
-use crate::zones;
+use crate::{zone_versions, zones};
 
 /// The largest number of parsed expressions in memory (some kilobytes each). At this number, the next one first drops all.
 const KNOWN_MAX: usize = 1_000;
@@ -41,8 +41,6 @@ struct Rules {
     /// Whether they are of the machine. Those of the build do not take their place: a file that cannot be read for a moment would move
     /// instants there and back.
     is_of_machine: bool,
-    /// The rules before the last change.
-    before: Option<TimeZone>,
     /// Whether it was told that no database has the zone now.
     is_told: bool,
 }
@@ -82,24 +80,30 @@ impl Calendar {
 
     /// Returns the instant that the engine wants to know. An error tells why the expression or its zone cannot be used.
     pub(crate) fn tell(&mut self, wanted: &InstantWanted) -> InstantFound {
-        if let Which::Moved(at) = wanted.which {
-            let rules = self.zones.get(&wanted.zone).and_then(|of| of.before.as_ref().zip(of.now.as_ref()));
-            let moved = rules.and_then(|(before, now)| zones::moved(before, now, at)).unwrap_or(at);
-            return Ok(Some(FoundInstant::one(moved)));
-        }
-        let cron = self.cron(&wanted.text, &wanted.zone).map_err(|why| why.to_string())?;
-        Ok(match wanted.which {
-            Which::FirstAfter(after) => cron.next_after(after).map(|found| FoundInstant::one(found.at)),
-            Which::LastUntil { from, until } => {
-                last_until(cron, until).map(|at| FoundInstant { at, count: cron.count(from, at) })
+        let told = |why: CronError| why.to_string();
+        let InstantWanted { text, zone, which } = wanted;
+        Ok(match *which {
+            Which::FirstAfter(after) => {
+                let cron = self.cron(text, zone).map_err(told)?;
+                let found = cron.next_after(after).map(|found| FoundInstant::one(found.at));
+                found.map(|found| FoundInstant { offset_s: cron.offset_s(after), ..found })
             }
-            Which::Moved(at) => Some(FoundInstant::one(at)),
+            Which::LastUntil { from, until } => {
+                let cron = self.cron(text, zone).map_err(told)?;
+                let last = last_until(cron, until).map(FoundInstant::one);
+                last.map(|last| FoundInstant { count: cron.count(from, last.at), ..last })
+            }
+            Which::Moved { at, offset_s } => {
+                let moved = self.rules(zone).and_then(|rules| zones::moved(offset_s, &rules, at));
+                Some(FoundInstant::one(moved.unwrap_or(at)))
+            }
         })
     }
 
     /// Looks the rules of all zones up again. Cost: reads a file for each zone.
     pub(crate) fn look_again(&mut self) -> ZoneNews {
         let (Databases { of_machine, of_build }, mut news) = (&self.databases, ZoneNews::default());
+        zone_versions::look_again();
         if !self.zones.is_empty() {
             zones::forget();
         }
@@ -117,7 +121,7 @@ impl Calendar {
             };
             (rules.is_told, rules.is_of_machine) = (false, is_of_machine);
             if rules.now.as_ref() != Some(&found) {
-                rules.before = rules.now.replace(found);
+                rules.now = Some(found);
                 news.changed.push(Arc::clone(name));
             }
         }
@@ -134,7 +138,7 @@ impl Calendar {
         let is_of_machine = of_machine.is_some();
         let now = of_machine.or_else(|| (self.databases.of_build)(zone));
         if self.zones.len() < ZONES_MAX {
-            let rules = Rules { now: now.clone(), is_of_machine, before: None, is_told: false };
+            let rules = Rules { now: now.clone(), is_of_machine, is_told: false };
             self.zones.insert(Arc::clone(zone), rules);
         }
         now
@@ -233,6 +237,7 @@ mod tests {
             calendar.tell(&wanted).expect("it is told").map(|found| found.at.as_ms() / hour)
         };
         let at = |hours: i64| Timestamp::from_ms(hours * hour).expect("after 1970");
+        let moved = |offset_s| Which::Moved { at: at(3), offset_s };
         assert_eq!(ask(&mut calendar, Which::FirstAfter(at(0))), Some(3), "5:00 is 3:00 in UTC");
         assert_eq!(calendar.look_again(), ZoneNews::default());
         HOURS.set(Some(3));
@@ -240,7 +245,8 @@ mod tests {
         let news = calendar.look_again();
         assert_eq!((news.changed, news.missing), (vec!["Test/Moving".into()], vec![]));
         assert_eq!(ask(&mut calendar, Which::FirstAfter(at(0))), Some(2));
-        assert_eq!(ask(&mut calendar, Which::Moved(at(3))), Some(2), "the clock shows 5:00 then");
+        assert_eq!(ask(&mut calendar, moved(7_200)), Some(2), "the clock shows 5:00 then");
+        assert_eq!(ask(&mut calendar, moved(10_800)), Some(3), "the rules are those of before");
         // A zone that is gone keeps its rules, although the build has others, and that is told once.
         HOURS.set(None);
         assert_eq!(calendar.look_again().missing, [("Test/Moving".into(), true)]);
@@ -262,12 +268,7 @@ mod tests {
         HOURS.set(Some(2));
         assert_eq!(calendar.look_again().changed, ["Test/Moving".into()]);
         assert_eq!(calendar.tell(&wanted).expect("told").map(|found| found.at.as_ms()), Some(3 * 3_600_000));
-        let moved = InstantWanted { which: Which::Moved(Timestamp::EPOCH), ..wanted };
-        assert_eq!(
-            calendar.tell(&moved),
-            Ok(Some(FoundInstant::one(Timestamp::EPOCH))),
-            "there were no rules before"
-        );
+        assert_eq!(calendar.tell(&wanted).expect("told").and_then(|found| found.offset_s), Some(7_200));
     }
 
     #[test]

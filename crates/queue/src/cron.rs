@@ -195,6 +195,12 @@ impl Cron {
         &self.text
     }
 
+    /// Returns the offset of the zone from UTC at an instant (s). `None`: the calendar does not have the instant.
+    pub(crate) fn offset_s(&self, at: Timestamp) -> Option<i32> {
+        let at = jiff::Timestamp::from_millisecond(at.as_ms()).ok()?;
+        Some(self.zone.to_offset(at).seconds())
+    }
+
     /// Returns the name of the zone.
     #[must_use]
     pub fn zone(&self) -> &str {

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use jiff::tz::{AmbiguousOffset, TimeZone, TimeZoneDatabase};
+use jiff::tz::{AmbiguousOffset, Offset, TimeZone, TimeZoneDatabase};
 use tickwheel_engine::Timestamp;
 
 /// Files of the database that have the rules of some zone, but are not the name of one.
@@ -34,11 +34,13 @@ pub(crate) fn forget() {
     jiff::tz::db().reset();
 }
 
-/// Returns the instant at which a clock that follows the rules `now` shows what a clock with the rules `before` shows at `at`. If the clock
-/// shows it twice, the first time. If the clock skips it, the instant of the jump. Where both have the same rules, that is `at`.
-pub(crate) fn moved(before: &TimeZone, now: &TimeZone, at: Timestamp) -> Option<Timestamp> {
+/// Returns the instant at which a clock that follows the rules `now` shows what a clock with the offset `before_s` from UTC (s) shows at `at`.
+/// If the clock shows it twice, the first time. If the clock skips it, the instant of the jump. If the rules have the same offset at `at`, that
+/// is `at`.
+pub(crate) fn moved(before_s: i32, now: &TimeZone, at: Timestamp) -> Option<Timestamp> {
     let instant = jiff::Timestamp::from_millisecond(at.as_ms()).ok()?;
-    if before.to_offset(instant) == now.to_offset(instant) {
+    let before = Offset::from_seconds(before_s).ok()?;
+    if before == now.to_offset(instant) {
         return Some(at);
     }
     let local = before.to_datetime(instant);
@@ -61,10 +63,14 @@ mod tests {
     #[test]
     fn nothing_moves_where_the_rules_agree() {
         let here = TimeZone::get("America/New_York").expect("a zone");
-        let other = TimeZone::posix("EST5EDT,M3.2.0,M11.1.0").expect("rules");
         let at =
             Timestamp::from_ms(1_919_918_000_000).expect("2030-11-03T06:33:20Z, an hour that comes twice");
-        assert_eq!(moved(&here, &other, at), Some(at));
+        assert_eq!(moved(-5 * 3_600, &here, at), Some(at));
+        assert_eq!(
+            moved(-4 * 3_600, &here, at),
+            Timestamp::from_ms(at.as_ms() - 3_600_000),
+            "1:33 by the former rules is the first pass"
+        );
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::schedule::{
 };
 use crate::time::{Now, Timestamp};
 
-/// While this many instants of all schedules together wait for an earlier task to end, further instants do not wait but are left out. An
+/// While this many instants of all schedules together wait for live tasks to end, further instants do not wait but are left out. An
 /// import of schedules may bring more.
 const WAITING_IN_ALL_MAX: usize = 100_000;
 
@@ -79,7 +79,7 @@ impl Recurrence {
         match schedule.cadence {
             Cadence::Every { ms } if is_missed => {
                 let last = last_of(&record, ms, missed_until(now)).map_or(at, |last| last.max(at));
-                self.missed(ledger, now, id, FoundInstant { at: last, count: last.ms_since(at) / ms + 1 });
+                self.missed(ledger, now, id, FoundInstant::last_of_interval(ms, at, last));
             }
             Cadence::Cron { .. } if is_missed => self.ask_for_last(missed_until(now), id, Sought::LastMissed),
             _ => self.occur(ledger, now, id, at),
@@ -89,7 +89,7 @@ impl Recurrence {
     /// Handles the missed instants of a schedule up to the last one, `last`, which tells how many they are. Counts the instants that get no
     /// task as skipped. With [`CatchUp::Once`], handles the last one as an instant that has just come.
     fn missed(&mut self, ledger: &mut Ledger, now: Now, id: &ScheduleId, last: FoundInstant) {
-        let FoundInstant { at: last, count } = last;
+        let FoundInstant { at: last, count, .. } = last;
         let record = self.get(id).expect("its instants are");
         let makes_up = record.schedule.catch_up == CatchUp::Once;
         let before = count - 1;
@@ -129,11 +129,13 @@ impl Recurrence {
         let instant = found.map(|found| found.at);
         match sought {
             Sought::Next => {
-                let next = record.in_time(instant);
-                if next == record.next || !ledger.takes_changes() {
+                let mut noted = ScheduleRecord::clone(&record);
+                noted.note_next(found);
+                let is_known = (noted.next, noted.offset_s) == (record.next, record.offset_s);
+                if is_known || !ledger.takes_changes() {
                     return self.change(id);
                 }
-                self.set(ledger, &id, ScheduleRecord { next, ..ScheduleRecord::clone(&record) });
+                self.set(ledger, &id, noted);
             }
             Sought::LastMissed | Sought::LastLeftOut | Sought::Decided if !ledger.takes_changes() => {}
             Sought::Decided => {
@@ -193,7 +195,7 @@ impl Recurrence {
             }
             Cadence::Every { ms } => {
                 let last = last_of(&record, ms, now.wall).map_or(at, |last| last.max(at));
-                self.left_out(ledger, now, id, FoundInstant { at: last, count: last.ms_since(at) / ms + 1 });
+                self.left_out(ledger, now, id, FoundInstant::last_of_interval(ms, at, last));
             }
             _ => self.left_out(ledger, now, id, FoundInstant::one(at)),
         }
@@ -224,6 +226,7 @@ impl Recurrence {
     /// Sets the next instant of `record`, and writes the record down. For a cron expression, writes down no next instant, and asks the
     /// driver for the next instant unless the count is used up.
     pub(crate) fn step(&mut self, ledger: &mut Ledger, id: &ScheduleId, mut record: ScheduleRecord) {
+        record.offset_s = None;
         record.next = match record.schedule.cadence {
             Cadence::Every { ms } => record.in_time(Cadence::next_after(ms, record.anchor, record.beyond())),
             Cadence::FixedDelay { .. } => record.in_time(record.next),

@@ -12,7 +12,7 @@ use crate::calls::{
 use crate::input::CallId;
 use crate::ledger::Ledger;
 use crate::name::{QueueName, ScheduleName};
-use crate::schedule::{Cadence, InstantFound, ScheduleId, ScheduleRecord, Which, beyond};
+use crate::schedule::{Cadence, FoundInstant, InstantFound, ScheduleId, ScheduleRecord, Which, beyond};
 use crate::settings::{Rule, RuleName};
 use crate::time::{Now, Seq, Timestamp};
 
@@ -43,7 +43,7 @@ impl Recurrence {
                 put.schedule.cadence.first_counted(begins.anchor, after)
             }
         };
-        let answer = self.configure(ledger, &put, begins, next);
+        let answer = self.configure(ledger, &put, begins, next.map(FoundInstant::one));
         ledger.answer(call, Answer::PutSchedule(answer));
     }
 
@@ -72,7 +72,7 @@ impl Recurrence {
                 {
                     return self.put_schedule(ledger, now, call, put);
                 }
-                Ok(_) => self.configure(ledger, &put, begins, next.map(|next| next.at)),
+                Ok(_) => self.configure(ledger, &put, begins, next),
             },
         };
         ledger.answer(call, Answer::PutSchedule(answer));
@@ -108,7 +108,7 @@ impl Recurrence {
         ledger: &mut Ledger,
         put: &PutSchedule,
         begins: Begins,
-        next: Option<Timestamp>,
+        next: Option<FoundInstant>,
     ) -> Result<StoredSchedule, ScheduleError> {
         let id = (put.queue.clone(), put.name.clone());
         let before = self.get(&id).cloned();
@@ -135,10 +135,12 @@ impl Recurrence {
         let next = match (&put.schedule.cadence, &before) {
             // The next instant is known only once the running tasks have ended.
             (Cadence::FixedDelay { .. }, _) if !record.running.is_empty() => None,
-            (Cadence::FixedDelay { .. }, Some(before)) if begins.goes_on => before.next.or(next),
+            (Cadence::FixedDelay { .. }, Some(before)) if begins.goes_on => {
+                before.next.map(FoundInstant::one).or(next)
+            }
             _ => next,
         };
-        record.next = record.in_time(next);
+        record.note_next(next);
         let is_over = record.next.is_none() && record.waiting.is_empty();
         // A schedule that is over may still get another payload. So a program that puts its schedule at each start need not know that the
         // schedule is over.

@@ -32,7 +32,7 @@ pub(super) struct Scheduled {
 /// The event that a schedule waits for.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Phase {
-    /// The schedule waits for its next instant, for the end of its running tasks, for the look for live tasks of its name, for a commit or
+    /// The schedule waits for its next instant, for the end of its running tasks, for the search for live tasks of its name, for a commit or
     /// for room, or it is over.
     Waiting,
     /// The task of this instant is to be made: its key may have to be looked up first.
@@ -73,10 +73,11 @@ pub(super) struct Begins {
 }
 
 impl Recurrence {
-    /// Takes in a schedule that the store has, when the engine starts. Asks the driver for the next instant of a cron expression.
+    /// Takes in a schedule that the store has, when the engine starts. Asks the driver for the next instant of a cron expression. The rules of
+    /// the zone may have changed since the last run, so the driver is asked before whether the decided instants have moved.
     pub(crate) fn restore(&mut self, id: ScheduleId, record: &ScheduleRecord) {
         self.insert(id.clone(), Arc::new(record.clone()), Seq::ZERO);
-        if !self.ask_for_next(&id) {
+        if !self.ask_for_decided(&id) && !self.ask_for_next(&id) {
             self.changed.insert(id);
         }
     }
@@ -95,7 +96,7 @@ impl Recurrence {
         self.by_name.range(from..).take_while(|(id, _)| id.0 == *name).count() as u64
     }
 
-    /// Returns the number of instants, of all schedules, that wait for an earlier task to end.
+    /// Returns the number of instants, of all schedules, that wait for live tasks to end.
     pub(crate) fn waiting(&self) -> usize {
         self.waiting
     }
@@ -142,7 +143,7 @@ impl Recurrence {
         one.phase = phase;
     }
 
-    /// Lets a schedule wait for its next instant, if it has one, or until the live tasks of its name were looked for.
+    /// Lets a schedule wait for its next instant, if it has one, or until the search for live tasks of its name is over.
     pub(crate) fn wait(&mut self, id: ScheduleId) {
         self.set_phase(&id, Phase::Waiting);
         if !self.uncounted.contains(&id)
@@ -244,7 +245,7 @@ impl Recurrence {
         self.changed.insert(id);
     }
 
-    /// Whether the driver has answered all questions, and the store is not asked for live tasks.
+    /// Whether the driver has answered all questions, and no search asks the store for live tasks.
     pub(crate) fn is_idle(&self) -> bool {
         self.asked.is_empty() && !self.is_asking_store()
     }
@@ -278,17 +279,22 @@ impl Recurrence {
             self.moved.iter().filter(is_waiting).take(self.instants_max).cloned().collect();
         for id in some {
             self.moved.remove(&id);
-            self.ask_for_decided(&id);
+            if !self.ask_for_decided(&id) && !self.ask_for_next(&id) {
+                self.change(id);
+            }
         }
     }
 
-    /// Asks the driver for the instant up to which all instants of this schedule are decided, under the new rules of its zone.
-    pub(super) fn ask_for_decided(&mut self, id: &ScheduleId) {
+    /// Asks the driver for the instant up to which all instants of this schedule are decided, under the present rules of its zone. Returns
+    /// whether the driver is asked.
+    pub(super) fn ask_for_decided(&mut self, id: &ScheduleId) -> bool {
         let record = Arc::clone(self.get(id).expect("only of a schedule that is there"));
+        let Some(offset_s) = record.offset_s else { return false };
+        let which = Which::Moved { at: record.decided, offset_s };
         let asked = Asked::Instant(id.clone(), Sought::Decided);
-        if let Some(ask) = self.ask(&record.schedule, Which::Moved(record.decided), asked) {
-            self.set_phase(id, Phase::Asking(ask));
-        }
+        let Some(ask) = self.ask(&record.schedule, which, asked) else { return false };
+        self.set_phase(id, Phase::Asking(ask));
+        true
     }
 
     /// Asks the driver for the next instant of this schedule, if the schedule is a cron expression whose count is not used up. Returns

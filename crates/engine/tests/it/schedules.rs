@@ -18,17 +18,26 @@ fn cron() -> Schedule {
 
 /// A driver that knows one expression: it fires when an hour begins.
 fn hours(wanted: &InstantWanted) -> InstantFound {
+    hours_at(wanted, 0)
+}
+
+/// The same in a zone with this offset, which moves no instant of the expression, because it is a whole number of hours.
+fn hours_at(wanted: &InstantWanted, offset_s: i32) -> InstantFound {
     if &*wanted.text != "each hour" {
         return Err("no expression".into());
     }
     let (hour, epoch) = (HOUR, Timestamp::EPOCH);
     let found = match wanted.which {
-        Which::FirstAfter(after) => Cadence::next_after(hour, epoch, after).map(FoundInstant::one),
+        Which::FirstAfter(after) => Cadence::next_after(hour, epoch, after)
+            .map(|at| FoundInstant { offset_s: Some(offset_s), ..FoundInstant::one(at) }),
         Which::LastUntil { from, until } => Cadence::last_until(hour, epoch, until).map(|at| {
             let count = if at < from { 0 } else { at.ms_since(from) / hour + 1 };
-            FoundInstant { at, count }
+            FoundInstant { count, ..FoundInstant::one(at) }
         }),
-        Which::Moved(at) => Some(FoundInstant::one(at)),
+        Which::Moved { at, offset_s: before_s } => {
+            let later_ms = i64::from(before_s - offset_s) * 1_000;
+            Timestamp::from_ms(at.as_ms() + later_ms).map(FoundInstant::one)
+        }
     };
     Ok(found)
 }
@@ -502,42 +511,43 @@ fn the_schedules_of_one_scope_have_a_quarter_of_the_places() {
 
 /// A driver that knows `hours`, in a zone whose clock shows an hour later what it showed under its old rules.
 fn an_hour_later(wanted: &InstantWanted) -> InstantFound {
-    match wanted.which {
-        Which::Moved(at) => Ok(Some(FoundInstant::one(at.saturating_plus_ms(HOUR)))),
-        _ => hours(wanted),
-    }
+    hours_at(wanted, -3_600)
 }
 
 /// The same, an hour earlier.
 fn an_hour_earlier(wanted: &InstantWanted) -> InstantFound {
-    match wanted.which {
-        Which::Moved(at) => Ok(Timestamp::from_ms(at.as_ms() - HOUR as i64).map(FoundInstant::one)),
-        _ => hours(wanted),
-    }
+    hours_at(wanted, 3_600)
+}
+
+/// A schedule of which three instants have tasks, which are live.
+fn three_hours_begun() -> World {
+    let mut world = world();
+    put(&mut world, cron()).expect("it stands");
+    walk(&mut world, 3 * HOUR + 1_000);
+    world
+}
+
+/// Returns how many tasks a schedule has made since the record `before`, by how many hours its next instant moved, and how many instants were left
+/// out.
+fn moved_since(before: &ScheduleRecord, world: &mut World) -> (u64, i64, u64) {
+    // The driver is asked in the next step, and the answer has to be durable.
+    (0..3).for_each(|_| world.pass_ms(1));
+    let next = |record: &ScheduleRecord| record.next.expect("it goes on").as_ms();
+    let after = record(world);
+    (after.made - before.made, (next(&after) - next(before)) / HOUR as i64, after.skipped - before.skipped)
 }
 
 /// The story: the rules of a zone changed, and its schedules went on by the old rules until a restart. Where such a change moves the present
 /// over a local time, that time must not come twice, and must not be lost.
 #[test]
 fn new_rules_of_a_zone_let_no_local_time_come_twice_and_lose_none() {
-    let next = |record: &ScheduleRecord| record.next.expect("it goes on");
     let change = |world: &mut World, tell: fn(&InstantWanted) -> InstantFound, zone: &str| {
         let before = record(world);
         world.tell = tell;
         world.input(Input::ZonesChanged { zones: ["Mars/Olympus".into(), zone.into()].into() });
-        // The driver is asked in the next step, and the answer has to be durable.
-        (0..3).for_each(|_| world.pass_ms(1));
-        let after = record(world);
-        let by = next(&after).as_ms() - next(&before).as_ms();
-        (after.made - before.made, by / HOUR as i64, after.skipped - before.skipped)
+        moved_since(&before, world)
     };
-    // Three instants have tasks, which are live.
-    let begun = || {
-        let mut world = world();
-        put(&mut world, cron()).expect("it stands");
-        walk(&mut world, 3 * HOUR + 1_000);
-        world
-    };
+    let begun = three_hours_begun;
     assert_eq!(
         change(&mut begun(), an_hour_later, "UTC"),
         (0, 1, 0),
@@ -562,6 +572,34 @@ fn new_rules_of_a_zone_let_no_local_time_come_twice_and_lose_none() {
     let waiting = record(&mut world).waiting.clone();
     assert_eq!((waiting.len(), change(&mut world, an_hour_earlier, "UTC")), (2, (0, 0, 0)));
     assert_eq!(record(&mut world).waiting, waiting);
+}
+
+/// The story: a machine got new zones while its server was stopped, or a server with other zones took a shard over. The first instant after the start
+/// was a local time that had its task.
+#[test]
+fn new_rules_at_a_start_let_no_local_time_come_twice_and_lose_none() {
+    let after_start = |mut world: World, tell| {
+        let before = record(&mut world);
+        world.tell = tell;
+        let mut world = world.crash();
+        let moved = moved_since(&before, &mut world);
+        assert_eq!(moved_since(&record(&mut world), &mut world), (0, 0, 0));
+        let decided = record(&mut world).decided;
+        assert_eq!(record(&mut world.crash()).decided, decided, "the same rules move nothing again");
+        moved
+    };
+    assert_eq!(after_start(three_hours_begun(), an_hour_later), (0, 1, 0), "the next local time was decided");
+    assert_eq!(after_start(three_hours_begun(), an_hour_earlier), (0, 0, 0), "no instant gets a second task");
+    assert_eq!(after_start(three_hours_begun(), hours), (0, 0, 0));
+    let mut world = world();
+    world.pass_ms(3 * HOUR + 1_000);
+    put(&mut world, cron()).expect("it stands");
+    assert_eq!(after_start(world, an_hour_earlier), (1, 0, 0), "it is not lost");
+    // What is decided does not move over a start in the future.
+    let mut world = self::world();
+    let start = Timestamp::from_ms(world.now.wall.as_ms() + 10 * HOUR as i64);
+    put(&mut world, Schedule { start, ..cron() }).expect("it stands");
+    assert_eq!(after_start(world, an_hour_later), (0, 0, 0));
 }
 
 /// The ways in which a schedule takes turns, one task a second.
@@ -727,6 +765,7 @@ fn a_search_that_fails_again_and_again_is_given_up() {
     put(&mut world, Schedule { overlap: Overlap::Skip, ..every(1_000) }).expect("taken");
     for _ in 0..5 {
         assert!(record(&mut world).may_have_more);
+        world.put(Put::without_key(&queue("q"))).expect("a commit");
         world.leave_unanswered();
         world.pass_ms(1_000);
     }
@@ -734,4 +773,24 @@ fn a_search_that_fails_again_and_again_is_given_up() {
     world.release();
     world.pass_ms(1_000);
     assert_eq!(world.counts().1, 1, "it makes its tasks");
+}
+
+/// The story: a database was away for a minute. Each second one page of the search failed, so the schedule took turns no more with its live task.
+#[test]
+fn a_search_waits_for_a_store_that_is_away() {
+    let mut world = world();
+    world.put_in("s@2001-01-01T00:00:00.000Z", 3 * HOUR);
+    let mut world = world.crash();
+    world.hold_reads = true;
+    put(&mut world, Schedule { overlap: Overlap::Skip, ..every(1_000) }).expect("taken");
+    for _ in 0..60 {
+        assert_eq!(world.reads_held(), 1, "the search is under way");
+        world.leave_unanswered();
+        world.pass_ms(1_000);
+    }
+    assert!(record(&mut world).may_have_more);
+    world.release();
+    world.pass_ms(5_000);
+    let now = record(&mut world);
+    assert_eq!((now.may_have_more, now.running.len(), now.made), (false, 1, 0), "it waits for the live task");
 }

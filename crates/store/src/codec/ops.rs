@@ -381,6 +381,7 @@ mod tests {
             anchor: at(1),
             decided: at(2),
             next: Some(at(3)),
+            offset_s: Some(-12 * 3_600),
             last: Some(at(0)),
             made: 4,
             skipped: 5,
@@ -390,6 +391,7 @@ mod tests {
         };
         let full = record.clone();
         (record.next, record.last, record.made, record.skipped) = (None, None, 0, 0);
+        record.offset_s = Some(14 * 3_600);
         (record.running, record.may_have_more, record.waiting) = (Vec::new(), false, Vec::new());
         record.schedule = Arc::new(Schedule::new(Cadence::Every { ms: 1 }));
         let skips = Schedule {

@@ -76,6 +76,7 @@ fn every_member() -> RuleEffect {
         anchor: at(0),
         decided: at(2),
         next: Some(at(3)),
+        offset_s: None,
         last: Some(at(1)),
         made: 2,
         skipped: 1,
