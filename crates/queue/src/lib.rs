@@ -38,6 +38,7 @@ mod time;
 mod upcoming;
 pub mod wall;
 mod watch;
+mod zone_versions;
 mod zones;
 
 // Runs the code examples of the tutorial as tests.
@@ -60,6 +61,7 @@ pub use router::Router;
 pub use shard::Shard;
 pub use shard_thread::SHARD_THREAD;
 pub use upcoming::{Upcoming, instants, upcoming};
+pub use zone_versions::{ZoneVersions, zone_versions};
 
 pub use tickwheel_engine::{
     Ack, Act, Acted, Answer, Backoff, Body, ById, ByIdError, ByKey, ByKeyError, Cadence, Call, CallId,

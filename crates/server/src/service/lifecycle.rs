@@ -38,6 +38,7 @@ pub(crate) async fn say_started(queue: &Queue, directory: Option<&Path>) {
     let tasks = count(queue).await;
     let count = |of: fn(&Sums) -> u64| tasks.as_ref().map(of);
     let found = opened.recovery.as_ref();
+    let zones = tickwheel_queue::zone_versions();
     tracing::info!(
         event = events::STARTED,
         version = env!("CARGO_PKG_VERSION"),
@@ -47,6 +48,8 @@ pub(crate) async fn say_started(queue: &Queue, directory: Option<&Path>) {
         format = found.map(|_| FORMAT),
         made = found.map(|found| found.created),
         upgraded_from = found.and_then(|found| found.upgraded_from),
+        zones = &*zones.machine,
+        zones_bundled = zones.bundled,
         took_ms = ms(opened.took),
         queues = count(|tasks| tasks.queues),
         scheduled = count(|tasks| tasks.scheduled),

@@ -294,6 +294,10 @@ fn the_page_shows_the_version_and_the_use_of_resources() {
     let text = page(&served, "text/plain").text();
     let version = format!("tickwheel_build_info{{version=\"{}\",", env!("CARGO_PKG_VERSION"));
     assert!(text.lines().any(|line| line.starts_with(&version) && line.ends_with("} 1")), "{text}");
+    let zones = tickwheel_queue::zone_versions();
+    let zones =
+        format!("tickwheel_time_zones_info{{machine=\"{}\",bundled=\"{}\"}} 1", zones.machine, zones.bundled);
+    assert!(text.lines().any(|line| line == zones), "no {zones} in\n{text}");
     if cfg!(target_os = "linux") {
         for name in [
             "process_cpu_seconds_total",

@@ -229,7 +229,7 @@ metrics! {
     /// The results are `made` and `skipped`
     Counter tickwheel_occurrences {result}:
         |Figures { stats, .. }, out| out.each(&[("made", stats.made_total), ("skipped", stats.skipped_total)]);
-    /// Instants of schedules that wait for the end of an earlier task
+    /// Instants of schedules that wait for the end of live tasks
     Gauge tickwheel_waiting_occurrences:
         |figures, out| figures.present(out, |stats| stats.instants_waiting as u64);
     /// From `due_at` to ready
@@ -321,6 +321,13 @@ metrics! {
     Histogram tickwheel_lease_wait in Seconds: |figures, out| {
         let Seen { counts, sum_us } = figures.app.requests.waits();
         out.histogram(&[], &WAIT_BOUNDS_US.map(seconds_of_us), &counts, seconds_of_us(sum_us))
+    };
+    /// The versions of the time zones of the machine, and of those in the program, as labels; always 1
+    ///
+    /// A zone that the machine lacks comes from the program. `none`: the machine has no time zones. `unknown`: no file names their version
+    Info tickwheel_time_zones {machine, bundled}: |_, out| {
+        let zones = tickwheel_queue::zone_versions();
+        out.put(&[&zones.machine, zones.bundled], 1u64)
     };
     /// The version of the program and its platform, as labels; always 1
     Info tickwheel_build {version, os, arch, profile}: |_, out| {
