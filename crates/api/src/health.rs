@@ -94,7 +94,7 @@ body! {
     pub struct ClockReport: answer "ClockReport" {
         /// Number of steps of the wall clock since the start of the server.
         steps: u64 = has(count());
-        /// Difference between the system's wall clock and the wall clock that the server believes (ms).
+        /// How far the system's wall clock is ahead of the time by which tasks fall due (ms). Above 0 only while the server doubts a step, or a clock that was far ahead at its start.
         offset_ms: i64 = has(Signed);
     }
 }

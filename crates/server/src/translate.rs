@@ -389,7 +389,7 @@ pub(crate) fn ready(
     });
     let doubted = (health.clock_offset_ms != 0).then(|| {
         let ms = health.clock_offset_ms;
-        format!("the wall clock is {ms} ms ahead of the time before, which is not believed yet: tasks become due by the time before")
+        format!("the wall clock is {ms} ms ahead of the time by which tasks fall due: it is believed once it has stood for 60 s")
     });
     let status = match (&trouble, &read_only, &closed) {
         (Some(_), None, _) | (None, None, Some(_)) => Readiness::NotReady,

@@ -133,7 +133,7 @@ struct Put {
     /// The treatment of instants at which no server ran, and none within a minute after them
     #[arg(long, value_enum, default_value = "once")]
     catch_up: Missed,
-    /// The treatment of an instant if the previous task is still live
+    /// The treatment of an instant while another task with the name of the schedule is live
     #[arg(long, value_enum, default_value = "allow")]
     overlap: Early,
     #[command(flatten)]
@@ -173,7 +173,7 @@ enum Missed {
 enum Early {
     /// The instant is left out
     Skip,
-    /// The instant waits for the end of the previous task
+    /// The instant waits until no such task is live
     Queue,
     /// The task is put at once
     Allow,

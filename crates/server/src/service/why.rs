@@ -11,9 +11,11 @@ use crate::targets::TargetFacts;
 /// The sentence about a task that a worker or a target has acked. The server does not keep which.
 const DONE: &str = "The task is done: it was acked.";
 
-/// Why the task does not run now: what it waits for, or what has become of it. The queue and the target are those of the task.
+/// Why the task does not run now: what it waits for, or what has become of it. The queue and the target are those of the task. `ahead_ms`: by
+/// how much the clock is ahead of the time by which tasks fall due.
 pub(crate) fn why(
     now: Timestamp,
+    ahead_ms: u64,
     task: &TaskView,
     queue: &QueueView,
     target: Option<&TargetFacts>,
@@ -21,7 +23,7 @@ pub(crate) fn why(
     let sentences = match (task.state, &task.extra.dead) {
         (_, Some(dead)) => vec![why_dead(task, dead, queue, target)],
         (State::Leased, _) => why_leased(now, task, target),
-        (State::Scheduled, _) => why_scheduled(now, task, target),
+        (State::Scheduled, _) => why_scheduled(now, ahead_ms, task, target),
         (State::Ready | State::Dead, _) => why_ready(now, task, queue, target),
     };
     sentences.join(" ")
@@ -94,7 +96,12 @@ fn why_leased(now: Timestamp, task: &TaskView, target: Option<&TargetFacts>) -> 
     vec![format!("{by} has the task{since}, at the latest{until}: this is attempt {}.", task.attempt)]
 }
 
-fn why_scheduled(now: Timestamp, task: &TaskView, target: Option<&TargetFacts>) -> Vec<String> {
+fn why_scheduled(
+    now: Timestamp,
+    ahead_ms: u64,
+    task: &TaskView,
+    target: Option<&TargetFacts>,
+) -> Vec<String> {
     let due = at(task.due_at);
     let left = match task.due_at.ms_since(now) {
         0 => String::new(),
@@ -117,7 +124,11 @@ fn why_scheduled(now: Timestamp, task: &TaskView, target: Option<&TargetFacts>) 
     // A target that fails may work again by then.
     let stopped = target.filter(|target| target_words::waits_for_operator(target));
     let stopped = stopped.map(|target| target_words::state(now, target, false));
-    [first].into_iter().chain(stopped).collect()
+    let doubted = (ahead_ms > 0).then(|| {
+        let ahead = length(ahead_ms);
+        format!("The clock of the server is {ahead} ahead of the time by which tasks fall due: it is believed once it has stood for 60 s.")
+    });
+    [first].into_iter().chain(doubted).chain(stopped).collect()
 }
 
 /// The reasons that hold a ready task up. A pause and the limits come before a target that takes nothing or a lack of workers.
@@ -273,7 +284,7 @@ mod tests {
     }
 
     fn told(task: &TaskView, queue: &QueueView) -> String {
-        why(now(), task, queue, None)
+        why(now(), 0, task, queue, None)
     }
 
     fn failed(attempt: u32, reason: &str) -> Vec<Failure> {
@@ -285,6 +296,12 @@ mod tests {
         let (task, queue) = seen();
         let task = TaskView { state: State::Scheduled, due_at: in_ms(5_400_000), ..task };
         assert_eq!(told(&task, &queue), "The task is due at 2030-01-01T01:30:00.000Z, in 1h30m.");
+        // A start may find its clock far ahead, and hold back a task whose instant has come by the clock.
+        let held = TaskView { due_at: ago_ms(5_000), ..task.clone() };
+        assert_eq!(
+            why(now(), 2 * 3_600_000, &held, &queue, None),
+            "The task is due at 2029-12-31T23:59:55.000Z. The clock of the server is 2h ahead of the time by which tasks fall due: it is believed once it has stood for 60 s."
+        );
         let extra = Extra { failures: failed(2, "x"), ..Extra::default() };
         let task = TaskView { due_at: in_ms(1_500), attempt: 2, extra, ..task };
         assert_eq!(
@@ -330,7 +347,7 @@ mod tests {
             },
             ..task.clone()
         };
-        let told = |death| super::why(now(), &of(death), &queue, None);
+        let told = |death| super::why(now(), 0, &of(death), &queue, None);
         assert_eq!(
             told(Death::MaxAttempts),
             "The task is dead: attempt 3, the last one that its retry policy allows, failed at 2030-01-01T00:00:00.000Z with the reason \
@@ -348,7 +365,7 @@ mod tests {
         let mut refused = of(Death::Refused);
         refused.extra.failures[0].how = Failed::Undeliverable;
         assert!(
-            super::why(now(), &refused, &queue, None).ends_with("Z with the reason `no paper`."),
+            super::why(now(), 0, &refused, &queue, None).ends_with("Z with the reason `no paper`."),
             "it is the reason of the refusal"
         );
     }
