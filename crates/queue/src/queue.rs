@@ -16,7 +16,7 @@ use tickwheel_engine::{
     TargetRecord, TaskPage, TaskView, Timestamp, Token, TokenAnswer, Unavailable, WheelView,
 };
 
-use tickwheel_store::Root;
+use tickwheel_store::{PinnedFile, Root};
 
 use crate::advance::{Advance, AdvanceError, Advancing, Goal, VIRTUAL_END_MS};
 use crate::backup::{BackupError, BackupReport, BackupWatch};
@@ -696,7 +696,9 @@ impl Queue {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn backup(&self, to: impl AsRef<Path>) -> Result<BackupReport, BackupError> {
-        let copy_one = |shard: &ShardHandle, to: &Path| shard.source.copy_to(to, shard.caller.mailbox());
+        let copy_one = |shard: &ShardHandle, to: &Path, stamps: &[PinnedFile]| {
+            shard.source.copy_to(to, stamps, shard.caller.mailbox())
+        };
         self.handle.shards.copy_to(to.as_ref(), false, copy_one)
     }
 
@@ -727,8 +729,9 @@ impl Queue {
         to: impl AsRef<Path>,
         watch: &BackupWatch,
     ) -> Result<BackupReport, BackupError> {
-        let copy_one =
-            |shard: &ShardHandle, to: &Path| shard.source.copy_gently(to, shard.caller.mailbox(), watch);
+        let copy_one = |shard: &ShardHandle, to: &Path, stamps: &[PinnedFile]| {
+            shard.source.copy_gently((to, stamps), shard.caller.mailbox(), watch)
+        };
         self.handle.shards.copy_to(to.as_ref(), true, copy_one)
     }
 

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use tickwheel_engine::{Call, ImportTasks, Imported, Lease, Leased, QueueName, ShardId, Token, Unavailable};
 
+use tickwheel_store::{PinnedFile, stamps_of_copy};
+
 use crate::backup::{self, BackupError, BackupReport, Source};
 use crate::caller::Caller;
 use crate::health::{Health, Shared};
@@ -148,15 +150,23 @@ impl Shards {
         }
     }
 
-    /// Makes a copy of all shards with `copy_one`. `is_backup`: the copies have manifests.
+    /// Makes a copy of all shards with `copy_one`, which gets the shard, the target of its copy, and files that the copy has beside those of
+    /// the shard. `is_backup`: the copies have manifests.
     pub(crate) fn copy_to(
         &self,
         to: &Path,
         is_backup: bool,
-        copy_one: impl Fn(&ShardHandle, &Path) -> Result<BackupReport, BackupError>,
+        copy_one: impl Fn(&ShardHandle, &Path, &[PinnedFile]) -> Result<BackupReport, BackupError>,
     ) -> Result<BackupReport, BackupError> {
+        // The copy has stamps of its own, because the folder of a shard in it is older than that of the running queue.
+        let number = getrandom::u64().map_err(|error| BackupError::Io {
+            op: "draw a random number for",
+            path: to.to_owned(),
+            source: std::io::Error::other(error.to_string()),
+        })?;
+        let stamps = stamps_of_copy(number);
         if let [only] = &self.shards[..] {
-            return copy_one(only, to);
+            return copy_one(only, to, &stamps);
         }
         let _turn = match self.copies.try_lock() {
             Ok(turn) => turn,
@@ -165,8 +175,9 @@ impl Shards {
             Err(TryLockError::WouldBlock) => return Err(BackupError::Busy),
         };
         let root = self.first().source.directory().and_then(Path::parent).ok_or(BackupError::InMemory)?;
-        backup::copy_all((root, self.router), to, is_backup, |shard, _, target| {
-            copy_one(&self.shards[shard.number() as usize], target)
+        let [of_root, of_folder] = stamps;
+        backup::copy_all((root, self.router), to, Some(of_root), is_backup, |shard, _, target| {
+            copy_one(&self.shards[shard.number() as usize], target, std::slice::from_ref(&of_folder))
         })
     }
 

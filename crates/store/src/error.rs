@@ -3,7 +3,7 @@
 use tickwheel_engine::ShardId;
 
 use crate::disk::DiskError;
-use crate::layout::META;
+use crate::layout::{META, SHARD, SHARDS};
 use crate::options::ClockMode;
 
 /// The reason why [`DiskStore::open`](crate::DiskStore::open), an examination or a salvage refused a directory. Each text completes "failed
@@ -100,6 +100,16 @@ pub enum OpenError {
         /// The number of shards that the caller asked for.
         wanted: u32,
     },
+    /// The folder of a shard is a copy of another moment than the rest of the data directory.
+    #[error("{folder}: {}; {OTHER_STAMP}", other_stamp_text(*found, *wanted))]
+    OtherStamp {
+        /// The folder, as a name below the data directory.
+        folder: String,
+        /// The number in the `stamp` of the folder; `None` if the folder has no such file.
+        found: Option<u64>,
+        /// The number in the `stamp` of the data directory.
+        wanted: u64,
+    },
     /// Synced data is damaged or missing. The store does not guess the data, and refuses the directory.
     #[error("{file} is damaged at byte {offset}: {what}; {hint}")]
     Corrupt {
@@ -131,11 +141,46 @@ pub(crate) const DELETE_IT: &str = "delete the directory, and run that command a
 pub(crate) const PUT_META: &str = "every backup of this directory has the same `meta`: copy the directory, put the `meta` of a backup into the copy \
                                    (`cp BACKUP/meta COPY/meta`), and start from the copy or `tickwheel salvage` it";
 
+/// The advice if the file `shards` is missing.
+pub(crate) const PUT_SHARDS: &str = "every backup of this directory has the same file `shards`: copy it from one (`cp BACKUP/shards DIR/`), or save the data without it with \
+                                     `tickwheel salvage`";
+
+/// The advice if the folder of a shard has another stamp than its data directory.
+pub(crate) const OTHER_STAMP: &str = "put back the folder that was here, or restore all folders from one backup (`tickwheel restore`); if you know that all folders are of one \
+                                      moment, remove the stamp of the data directory (`rm DIR/stamp`), and the next start takes the folders as they are";
+
+/// Returns how a folder differs from its data directory.
+pub(crate) fn other_stamp_text(found: Option<u64>, wanted: u64) -> String {
+    let found = found.map_or("no stamp".to_owned(), |found| format!("the stamp {found:016x}"));
+    format!(
+        "the folder has {found}, and the data directory has {wanted:016x}: the folder is a copy of another moment, and tasks would be lost or come again"
+    )
+}
+
 impl OpenError {
     /// Returns the error for a directory that has data and no `meta`.
     pub(crate) fn no_meta() -> Self {
         let what = "it is missing, and the shard has data".to_owned();
         Self::Corrupt { file: META.to_owned(), offset: 0, what, hint: PUT_META }
+    }
+
+    /// Returns the error for a directory that has folders of shards and no file `shards`.
+    pub(crate) fn no_shards() -> Self {
+        let what = "it is missing, and there are folders of shards".to_owned();
+        Self::Corrupt { file: SHARDS.to_owned(), offset: 0, what, hint: PUT_SHARDS }
+    }
+
+    /// Returns the error for a folder whose stamp is not that of its data directory. `folder`: the folder with the data of the shard.
+    pub(crate) fn other_stamp(folder: &str, found: Option<u64>, wanted: u64) -> Self {
+        // A member of several shards is replaced as a whole, so its own folder is named.
+        let folder = folder.strip_suffix(SHARD).and_then(|above| above.strip_suffix('/')).unwrap_or(folder);
+        Self::OtherStamp { folder: folder.to_owned(), found, wanted }
+    }
+
+    /// Returns the error for a damaged stamp.
+    pub(crate) fn bad_stamp(file: &str) -> Self {
+        let what = "its checksum does not match".to_owned();
+        Self::Corrupt { file: file.to_owned(), offset: 0, what, hint: OTHER_STAMP }
     }
 
     /// Returns the error for a file that a later version wrote.

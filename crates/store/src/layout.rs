@@ -12,6 +12,8 @@ pub(crate) const META: &str = "meta";
 pub(crate) const CLOCK: &str = "clock";
 /// The file that makes a directory the root of several shards, each of which has a directory of its own below the root.
 pub(crate) const SHARDS: &str = "shards";
+/// The file by which a start notices that the folder of a shard was replaced, in the data directory and in the folder of each shard.
+pub(crate) const STAMP: &str = "stamp";
 /// Returns the name of the folder of a shard below a root.
 pub(crate) fn folder_of(shard: ShardId) -> String {
     format!("{:04}", shard.number())
@@ -85,6 +87,7 @@ pub(crate) enum Kind {
     Checkpoint(u64),
     Segment(u64),
     Newest,
+    Stamp,
     Unfinished,
 }
 
@@ -102,6 +105,9 @@ pub(crate) fn kind_of(name: &str) -> Option<Kind> {
     if name == NEWEST || name == SPARE_NOTE {
         return Some(Kind::Newest);
     }
+    if name == STAMP {
+        return Some(Kind::Stamp);
+    }
     if let Some(text) = name.strip_prefix("log-") {
         return number(text).map(Kind::Log);
     }
@@ -111,7 +117,7 @@ pub(crate) fn kind_of(name: &str) -> Option<Kind> {
     number(name.strip_prefix("checkpoint-")?).map(Kind::Checkpoint)
 }
 
-/// The files of the store in the shard's folder. The note of the newest log file is left out.
+/// The files of the store in the shard's folder. The note of the newest log file and the stamp are left out.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     /// The names of the log files.
@@ -125,7 +131,7 @@ pub(crate) struct Listing {
 }
 
 impl Listing {
-    /// Returns the files with these names, by kind. Leaves out the files that are not the store's, and the note of the newest log file.
+    /// Returns the files with these names, by kind. Leaves out the files that are not the store's, the note of the newest log file and the stamp.
     pub(crate) fn of(names: &[String]) -> Self {
         let mut listing = Self::default();
         for name in names {
@@ -134,7 +140,7 @@ impl Listing {
                 Some(Kind::Checkpoint(number)) => listing.checkpoints.push(number),
                 Some(Kind::Segment(generation)) => listing.segments.push(generation),
                 Some(Kind::Unfinished) => listing.unfinished.push(format!("{SHARD}/{name}").into()),
-                Some(Kind::Newest) | None => {}
+                Some(Kind::Newest | Kind::Stamp) | None => {}
             }
         }
         listing.checkpoints.sort_unstable();
@@ -240,6 +246,7 @@ mod tests {
         assert_eq!(kind_of("segment-00000012"), Some(Kind::Segment(12)));
         assert_eq!(kind_of("checkpoint-00000001.tmp"), Some(Kind::Unfinished));
         assert_eq!(kind_of("newest-log"), Some(Kind::Newest));
+        assert_eq!((kind_of("stamp"), kind_of("stamp.tmp")), (Some(Kind::Stamp), Some(Kind::Unfinished)));
         assert_eq!(spare_note().strip_prefix("shard-0000/").and_then(kind_of), Some(Kind::Newest));
         assert_eq!(
             newest_file_unfinished(12).strip_prefix("shard-0000/").and_then(kind_of),

@@ -41,6 +41,7 @@ mod root;
 mod rules;
 mod segment;
 mod shards_file;
+mod stamp;
 mod table;
 mod wall;
 
@@ -72,5 +73,7 @@ pub use open::{BackupPin, Durability, OpenStore, OpenedStore, QueueStore, Shared
 pub use options::{AckLevel, ClockMode, LOG_FILE_BYTES_DEFAULT, StoreOptions};
 pub use report::{RecoveryReport, Torn};
 pub use root::{Root, directory_of, shards_of};
+#[doc(hidden)]
+pub use stamp::stamps_of_copy;
 pub use table::Table;
 pub use wall::{WallClock, WallSpan};

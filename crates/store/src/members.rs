@@ -188,10 +188,7 @@ fn read(
     is_there: bool,
 ) -> Result<(Result<Content, OpenError>, Option<u64>), OpenError> {
     if !is_there {
-        return Ok((
-            Err(OpenError::corrupt(SHARDS, 0, "it is missing, and there are folders of shards")),
-            None,
-        ));
+        return Ok((Err(OpenError::no_shards()), None));
     }
     let mut bytes = [0; HEADER_BYTES + 1];
     let count = directory.read(SHARDS, 0, &mut bytes)?;

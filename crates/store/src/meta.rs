@@ -217,7 +217,7 @@ pub(crate) fn write<D: Disk>(disk: &mut D, meta: Meta) -> Result<Meta, DiskError
     Ok(meta)
 }
 
-/// Writes a file of the directory, in the place of the earlier one if there is one. The new file is durable when the call returns.
+/// Writes a file beside `meta`, in the place of the earlier one if there is one. The new file is durable when the call returns.
 ///
 /// # Errors
 /// As [`write`].
@@ -237,8 +237,9 @@ pub(crate) fn write_whole<D: Disk>(disk: &mut D, file: &str, bytes: &[u8]) -> Re
 /// The disk failed.
 pub(crate) fn remove_unfinished<D: Disk>(disk: &mut D, file: &str) -> Result<(), DiskError> {
     let left = unfinished(file);
+    let (folder, wanted) = left.rsplit_once('/').unwrap_or(("", &left));
     // A link in its place is removed, and not followed.
-    if disk.list("")?.iter().any(|name| **name == *left) {
+    if disk.list(folder)?.iter().any(|name| name == wanted) {
         disk.remove(&left)?;
     }
     Ok(())

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use tickwheel_engine::Unavailable;
-use tickwheel_store::Durability;
+use tickwheel_store::{Durability, PinnedFile, PinnedFiles};
 
 use super::checked::check;
 use super::copy::Copy;
@@ -42,11 +42,16 @@ impl Source {
     }
 
     /// Copies the files on the calling thread, as fast as possible. The shard thread keeps the files pinned meanwhile.
-    pub(crate) fn copy_to(&self, target: &Path, mailbox: &Mailbox) -> Result<BackupReport, BackupError> {
+    pub(crate) fn copy_to(
+        &self,
+        target: &Path,
+        stamps: &[PinnedFile],
+        mailbox: &Mailbox,
+    ) -> Result<BackupReport, BackupError> {
         let directory = self.directory.as_ref().ok_or(BackupError::InMemory)?;
         let _turn = self.turn()?;
         let copy = Copy::begin(directory, target)?;
-        let (report, _) = copy_pinned(directory, &copy, mailbox, &mut Hand::quick())?;
+        let (report, _) = copy_pinned(directory, (&copy, stamps), mailbox, &mut Hand::quick())?;
         copy.finish()?;
         Ok(BackupReport { ack: Some(self.ack), ..report })
     }
@@ -55,7 +60,7 @@ impl Source {
     /// manifest and its final name, or until an error.
     pub(crate) fn copy_gently(
         &self,
-        target: &Path,
+        target: (&Path, &[PinnedFile]),
         mailbox: &Mailbox,
         watch: &BackupWatch,
     ) -> Result<BackupReport, BackupError> {
@@ -87,7 +92,7 @@ impl Source {
 
 fn copy_checked(
     (directory, ack): (&Path, Durability),
-    target: &Path,
+    (target, stamps): (&Path, &[PinnedFile]),
     mailbox: &Mailbox,
     watch: &BackupWatch,
 ) -> Result<BackupReport, BackupError> {
@@ -95,7 +100,7 @@ fn copy_checked(
     watch.copies();
     let mut hand = Hand::gentle(watch.clone());
     let copy = Copy::begin(directory, target)?;
-    let (report, files) = copy_pinned(directory, &copy, mailbox, &mut hand)?;
+    let (report, files) = copy_pinned(directory, (&copy, stamps), mailbox, &mut hand)?;
     // The files are unpinned before this check. The check may take long, and the log grows while files are pinned.
     let found = check(copy.path(), hand)?;
     if !found.is_in_order() {
@@ -113,7 +118,7 @@ fn copy_checked(
 /// Asks the shard thread to pin its files, copies them, and asks the shard thread to unpin them, also after an error.
 fn copy_pinned(
     directory: &Path,
-    copy: &Copy,
+    (copy, stamps): (&Copy, &[PinnedFile]),
     mailbox: &Mailbox,
     hand: &mut Hand,
 ) -> Result<(BackupReport, Vec<ManifestFile>), BackupError> {
@@ -122,9 +127,10 @@ fn copy_pinned(
     let unpins = UnpinsAtDrop(mailbox);
     mailbox.send(Message::Pin(Pin::Begin(reply))).map_err(|_| closed())?;
     let (pinned, as_of) = pinned.recv().map_err(|_| closed())?;
-    let pinned = pinned.ok_or(BackupError::InMemory)?;
+    let PinnedFiles { mut files } = pinned.ok_or(BackupError::InMemory)?;
+    files.extend_from_slice(stamps);
     hand.watch().held(as_of);
-    let files = copy.take(directory, &pinned.files, hand)?;
+    let files = copy.take(directory, &files, hand)?;
     // The answer of the shard thread proves that the files were pinned until now. A queue that has closed sends no answer. Then the
     // next owner of the directory may have changed the files while they were copied.
     let (reply, unpinned) = oneshot::channel();
@@ -149,7 +155,7 @@ mod tests {
     use super::*;
     use std::sync::mpsc::{Receiver, channel};
     use tickwheel_engine::Timestamp;
-    use tickwheel_store::{BackupPin, PinnedFile, PinnedFiles};
+    use tickwheel_store::BackupPin;
 
     use crate::message::Post;
 
@@ -196,7 +202,7 @@ mod tests {
             let (mailbox, inbox) = mailbox();
             let answering = std::thread::spawn(|| owner(inbox, files));
             let target = dir.path().join(index.to_string());
-            let copied = Source::new(Some(source.clone()), Durability::Fsync).copy_to(&target, &mailbox);
+            let copied = Source::new(Some(source.clone()), Durability::Fsync).copy_to(&target, &[], &mailbox);
             drop(mailbox);
             assert_eq!((copied.is_ok(), target.exists()), (works, works), "case {index}: {copied:?}");
             assert!(!dir.path().join(format!("{index}.unfinished")).exists(), "case {index}");
@@ -215,8 +221,11 @@ mod tests {
         let (mailbox, inbox) = mailbox();
         let files = vec![PinnedFile { name: "meta".into(), bytes: None, len: 0, content: None }];
         let answering = std::thread::spawn(|| owner(inbox, files));
-        let error =
-            Source::new(Some(source.clone()), Durability::Fsync).copy_to(&dir.path().join("copy"), &mailbox);
+        let error = Source::new(Some(source.clone()), Durability::Fsync).copy_to(
+            &dir.path().join("copy"),
+            &[],
+            &mailbox,
+        );
         drop(mailbox);
         let told = format!("{:?}", error.expect_err("it is a link"));
         assert!(told.contains("it is a symbolic link") && told.contains("meta"), "{told}");
@@ -251,7 +260,7 @@ mod tests {
             }
         });
         let target = dir.path().join("copy");
-        let copied = Source::new(Some(source), Durability::Fsync).copy_to(&target, &mailbox);
+        let copied = Source::new(Some(source), Durability::Fsync).copy_to(&target, &[], &mailbox);
         assert!(matches!(copied, Err(BackupError::Unavailable(Unavailable::Closed))), "{copied:?}");
         assert!(!target.exists());
         answering.join().expect("it ends");

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use tickwheel_engine::ShardId;
-use tickwheel_store::doctor::{Depth, Directory, Examination, examine_dir};
+use tickwheel_store::doctor::{Depth, Directory, Examination, examine_dir, examine_stamps};
 use tickwheel_store::{Disk, FsDisk, PinnedFile, Root, UNFINISHED_MARK, directory_of, shards_of};
 
 use super::checked::of_disk;
@@ -27,18 +27,23 @@ pub(super) fn several(directory: &Path) -> Result<Option<Router>, BackupError> {
 }
 
 /// Copies all shards of the root `from` with `copy_one`, which gets the shard, its directory and the target of its copy. The copy gets its
-/// final name when it is whole. `is_backup`: the copies of the shards have manifests, and the root gets one.
+/// final name when it is whole. `stamp`: the stamp of the copy; `None`: that of the root, if it has one. `is_backup`: the copies of the shards
+/// have manifests, and the root gets one.
 pub(crate) fn copy_all(
     (from, router): (&Path, Router),
     to: &Path,
+    stamp: Option<PinnedFile>,
     is_backup: bool,
     mut copy_one: impl FnMut(ShardId, &Path, &Path) -> Result<BackupReport, BackupError>,
 ) -> Result<BackupReport, BackupError> {
     let begun_at = system_now();
     let copy = Copy::begin(from, to)?;
-    let root = PinnedFile { name: Root::FILE.into(), bytes: None, len: 0, content: None };
+    let own = |name: &str| PinnedFile { name: name.into(), bytes: None, len: 0, content: None };
+    let has_stamp = || from.join(Root::STAMP).exists();
+    let stamp = stamp.or_else(|| has_stamp().then(|| own(Root::STAMP)));
+    let root: Vec<PinnedFile> = std::iter::once(own(Root::FILE)).chain(stamp).collect();
     let mut sum: Option<BackupReport> = None;
-    let mut files = copy.take(from, &[root], &mut Hand::quick())?;
+    let mut files = copy.take(from, &root, &mut Hand::quick())?;
     for shard in router.all() {
         let target = directory_of(copy.path(), shard);
         let report = copy_one(shard, &directory_of(from, shard), &target)?;
@@ -78,7 +83,7 @@ pub(super) fn check_root(backup: &Path, router: Router) -> Result<Option<Manifes
     let mut directory = Directory::new(backup).map_err(|error| of_disk(backup, error))?;
     let names = directory.list("").map_err(|error| of_disk(backup, error))?;
     let folders: Vec<String> = router.all().map(folder).collect();
-    let own = [Root::FILE, FsDisk::LOCK_FILE, Manifest::FILE, UNFINISHED_MARK, "lost+found"];
+    let own = [Root::FILE, Root::STAMP, FsDisk::LOCK_FILE, Manifest::FILE, UNFINISHED_MARK, "lost+found"];
     let foreign =
         |name: &&String| !own.contains(&name.as_str()) && !folders.contains(name) && !name.starts_with('.');
     if let Some(name) = names.iter().find(foreign) {
@@ -88,6 +93,13 @@ pub(super) fn check_root(backup: &Path, router: Router) -> Result<Option<Manifes
     let Some(manifest) = Manifest::read(backup)? else { return Ok(None) };
     manifest.check_root(backup, files_of(backup, router)?)?;
     Ok(Some(manifest))
+}
+
+/// Checks that the folders of all shards are of the moment of the root.
+pub(super) fn check_stamps(root: &Path, router: Router) -> Result<(), BackupError> {
+    let mut directory = Directory::new(root).map_err(|error| of_disk(root, error))?;
+    let problems = examine_stamps(&mut directory, router.all());
+    if problems.is_empty() { Ok(()) } else { Err(BackupError::Damaged { path: root.to_owned(), problems }) }
 }
 
 /// Compares a backup with its manifest, and with those of its shards, by what an examination found in it. `None`: the directory has no
@@ -118,6 +130,9 @@ pub fn check_found(backup: &Path, found: &Examination, bytes: bool) -> Result<Op
 /// Returns the files of a backup of several shards, as the manifests of the shards list them.
 fn files_of(backup: &Path, router: Router) -> Result<Vec<ManifestFile>, BackupError> {
     let mut files = vec![ManifestFile::of(backup, "", Root::FILE)?];
+    if backup.join(Root::STAMP).exists() {
+        files.push(ManifestFile::of(backup, "", Root::STAMP)?);
+    }
     for shard in router.all() {
         let at = directory_of(backup, shard);
         if let Some(manifest) = Manifest::read(&at)? {

@@ -10,7 +10,7 @@ use super::copy::{Copy, UNFINISHED};
 use super::hand::Hand;
 use super::manifest::{Manifest, ManifestFile, report_of};
 use super::report::{BackupError, BackupReport};
-use super::shards::{check_root, copy_all, lock, several};
+use super::shards::{check_root, check_stamps, copy_all, lock, several};
 use crate::time::system_now;
 
 /// Copies the data directory `from` to `to`. No process may have `from` open meanwhile. `to` must be absent or empty.
@@ -23,7 +23,8 @@ use crate::time::system_now;
 pub fn backup(from: &Path, to: &Path) -> Result<BackupReport, BackupError> {
     let Some(router) = several(from)? else { return backup_one(from, to) };
     let _lock = lock(from)?;
-    copy_all((from, router), to, true, |_, directory, target| backup_one(directory, target))
+    check_stamps(from, router)?;
+    copy_all((from, router), to, None, true, |_, directory, target| backup_one(directory, target))
 }
 
 /// Copies a directory of one shard.
@@ -69,7 +70,8 @@ pub fn restore(from: &Path, to: &Path) -> Result<BackupReport, BackupError> {
         return Err(BackupError::InUse { path: from.to_owned() });
     }
     check_root(from, router)?;
-    copy_all((from, router), to, false, |_, directory, target| restore_one(directory, target))
+    check_stamps(from, router)?;
+    copy_all((from, router), to, None, false, |_, directory, target| restore_one(directory, target))
 }
 
 /// Refuses a link in a backup.

@@ -11,3 +11,4 @@ mod panics;
 mod shards;
 mod shards_on_disk;
 mod shards_salvaged;
+mod stamps;

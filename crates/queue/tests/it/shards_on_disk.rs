@@ -216,8 +216,8 @@ fn a_copy_of_a_running_queue_has_all_shards() {
     let report = queue.backup_gently(at("gentle"), &watch).expect("copied");
     assert_eq!((report.tasks, report.dead, report.queues), (Some(9), Some(0), Some(9)));
     let progress = watch.progress();
-    // The file `shards` and the manifests of the three shards are files of the backup, too.
-    assert_eq!((progress.copied, progress.files + 4), (progress.bytes, report.files));
+    // The files `shards` and `stamp` and the manifests of the three shards are files of the backup, too.
+    assert_eq!((progress.copied, progress.files + 5), (progress.bytes, report.files));
     assert!(matches!(queue.backup(at("quick")), Err(BackupError::NotEmpty { .. })));
     let stopped = BackupWatch::new();
     stopped.stop();

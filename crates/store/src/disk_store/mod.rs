@@ -1,5 +1,6 @@
 //! The store on a disk. The log writer, the reader and the maintenance share one catalog.
 
+mod closing;
 #[cfg(test)]
 mod fixtures;
 mod jobs;

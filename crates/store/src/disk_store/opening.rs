@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::closing::Closing;
 use super::log_writer::LogWriter;
 use super::maintenance::Maintenance;
 use super::reader::Reader;
@@ -20,6 +21,7 @@ use crate::newest;
 use crate::options::StoreOptions;
 use crate::recovery::{Recovered, recover};
 use crate::report::RecoveryReport;
+use crate::stamp::Stamps;
 
 impl<D: Disk, I: Io<D>> DiskStore<D, I> {
     /// Locks the directory `disk`, makes a store of it if it has none, and reads the latest checkpoint and the log after it. The opening
@@ -47,6 +49,10 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         if meta.has_log && recovered.kept.is_empty() && recovered.spares.is_empty() {
             return Err(OpenError::corrupt(SHARD, 0, "it has no log file, and it had one"));
         }
+        // The root of several shards compares and renews the stamps of all of them.
+        let is_only = options.shard.count() == 1;
+        let stamps = is_only.then(|| Stamps::find(&mut disk, options.secret, vec![SHARD.to_owned()]));
+        let mut stamps = stamps.transpose()?;
         // The name of a new file is synced with those of the files that are made ready.
         let clock = ClockNote::take(&mut disk)?;
         let files = make_ready(&mut disk, &recovered, seeds, &options)?;
@@ -54,6 +60,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         // version that wrote an older directory still finds all that it needs.
         let meta =
             if meta.is_current() { meta } else { meta::write(&mut disk, Meta { has_log: true, ..meta })? };
+        stamps.as_mut().map_or(Ok(()), |stamps| stamps.renew(&mut disk))?;
         let Recovered { mut catalog, last, checkpoint, checkpoint_number, report, .. } = recovered;
         catalog.segments.skip_generations(recovered.segment_generation);
         let free_bytes = disk.free_bytes();
@@ -67,6 +74,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
             maintenance: Maintenance::new(checkpoint, checkpoint_number),
             outside: Outside::new(io, free_bytes),
             clock,
+            closing: Closing::new(stamps),
         })
     }
 }

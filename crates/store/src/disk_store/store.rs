@@ -8,6 +8,7 @@ use tickwheel_engine::{
     ShardStore, Timestamp,
 };
 
+use super::closing::Closing;
 use super::jobs::Jobs;
 use super::log_writer::{Committed, LogWriter, Sent, Written};
 use super::maintenance::{Maintenance, Shop, disk_reserve};
@@ -61,6 +62,7 @@ pub struct DiskStore<D, I> {
     pub(super) outside: Outside<D, I>,
     /// The note of the wall clock that the opening found.
     pub(super) clock: Option<ClockNote>,
+    pub(super) closing: Closing,
 }
 
 /// The connection of a store to its owner and to its disk.
@@ -174,7 +176,11 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
     #[must_use]
     pub fn is_working(&self) -> bool {
         let answers = !self.outside.replies.is_empty();
-        self.writer.is_writing() || self.reader.is_reading() || self.maintenance.is_working() || answers
+        self.writer.is_writing()
+            || self.reader.is_reading()
+            || self.maintenance.is_working()
+            || self.closing.is_working()
+            || answers
     }
 
     /// Begins to check whether the directory still belongs to this process. If it does not, the store fails and writes nothing any more.
@@ -237,6 +243,8 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
             if let Err(error) = completion.result {
                 self.fail(error.to_string());
             }
+        } else if let Some(release) = self.closing.completed(&completion) {
+            self.outside.replies.push((release, Reply::Released));
         } else if self.writer.has(job) {
             let written = self.writer.completed(job, completion.result);
             self.written(written);
@@ -296,7 +304,13 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
                 self.read(|reader, view| reader.acquired_page(id, None, Some(last_wall), view));
             }
             Written::Committed(committed) => self.commit(committed),
-            Written::Released(id) => self.outside.replies.push((id, Reply::Released)),
+            Written::Released(id) => {
+                // A store that failed may have lost its directory to another process.
+                let is_sound = self.outside.failed.is_none();
+                if !(is_sound && self.closing.begin(id, &mut self.outside.jobs)) {
+                    self.outside.replies.push((id, Reply::Released));
+                }
+            }
             Written::Failed { id, error } => {
                 let why = error.to_string();
                 self.fail(why.clone());

@@ -69,7 +69,7 @@ pub struct Examination {
     pub not_needed: Vec<String>,
     /// Files and folders that do not belong to the store. The store does not touch them.
     pub not_ours: Vec<String>,
-    /// Bytes of `meta` and of the store's files in the shard's folder, as far as the lengths can be read.
+    /// Bytes of `meta`, of `stamp` and of the store's files in the shard's folder, as far as the lengths can be read.
     pub bytes: u64,
     /// Bytes of the segments' records that were read and checked; `None` if the caller did not ask for [`Depth::Records`], or if the
     /// examination ended before the segments.

@@ -16,9 +16,10 @@ use crate::error::OpenError;
 use crate::fs_disk::FsDisk;
 use crate::history::HistoryLimits;
 use crate::index::Naming;
-use crate::layout::{CLOCK, Listing, META, SHARD, UNFINISHED_MARK, kind_of, newest_file, unfinished};
+use crate::layout::{CLOCK, Listing, META, SHARD, STAMP, UNFINISHED_MARK, kind_of, newest_file, unfinished};
 use crate::meta::{self, Meta};
 use crate::recovery::{Recovered, recover};
+use crate::stamp::{check_stamps, stamp_in};
 
 /// The file in which a backup describes itself, beside the files of the store. The store does not write this file. An examination does not
 /// list it in [`Examination::not_ours`].
@@ -62,8 +63,10 @@ fn begin<D: Disk>(disk: &mut D, depth: Depth, found: &mut Examination) -> Result
     let names = disk.list("")?;
     let has = |wanted: &str| names.iter().any(|name| name == wanted);
     found.is_ours = has(META) || has(SHARD);
-    let own = [META, CLOCK, SHARD, FsDisk::LOCK_FILE, UNFINISHED_MARK, &*unfinished(META), BACKUP_MANIFEST];
-    found.not_ours = names.iter().filter(|name| !own.contains(&name.as_str())).cloned().collect();
+    let unfinished_files = [unfinished(META), unfinished(STAMP)];
+    let own = [META, CLOCK, STAMP, SHARD, FsDisk::LOCK_FILE, UNFINISHED_MARK, BACKUP_MANIFEST];
+    let is_own = |name: &str| own.contains(&name) || unfinished_files.iter().any(|file| **file == *name);
+    found.not_ours = names.iter().filter(|name| !is_own(name)).cloned().collect();
     if has(UNFINISHED_MARK) {
         // Only the process that makes the directory may use it with this mark. So nothing else in the directory has to be examined.
         found.is_ours = true;
@@ -75,12 +78,10 @@ fn begin<D: Disk>(disk: &mut D, depth: Depth, found: &mut Examination) -> Result
         found.add(Problem::no_directory(what));
         return Ok(());
     }
-    if has(&unfinished(META)) {
-        found.not_needed.push(unfinished(META).to_string());
-    }
+    found.not_needed.extend(unfinished_files.iter().filter(|file| has(file)).map(|file| file.to_string()));
     let shard = if has(SHARD) { list_shard(disk, found)? } else { Listing::default() };
-    if has(META) {
-        found.bytes += disk.len(META)?;
+    for file in [META, STAMP].into_iter().filter(|file| has(file)) {
+        found.bytes += disk.len(file)?;
     }
     // The secret in `meta` is part of all other checksums. Without the secret, none of the other files can be checked.
     let Some(meta) = meta::find(disk)? else { return Ok(()) };
@@ -111,6 +112,10 @@ fn list_shard<D: Disk>(disk: &mut D, found: &mut Examination) -> Result<Listing,
 
 fn go_on<D: Disk>(disk: &mut D, depth: Depth, meta: Meta, names: &Listing, found: &mut Examination) {
     let seeds = Seeds::new(meta.secret);
+    match check_stamps(disk, &[SHARD.to_owned()]) {
+        Ok(wrong) => wrong.into_iter().for_each(|error| found.add(error.into())),
+        Err(error) => found.add(error.into()),
+    }
     let recovered = match recover(disk, &meta, HistoryLimits::default(), &Bounds::default()) {
         Ok(recovered) => Some(recovered),
         Err(error) => {
@@ -137,7 +142,10 @@ fn go_on<D: Disk>(disk: &mut D, depth: Depth, meta: Meta, names: &Listing, found
     }
     examine_segments(disk, depth, meta, names, &checkpoint, recovered.as_ref(), found);
     match recovered {
-        Some(recovered) => take_recovered(&recovered, &meta, found),
+        Some(recovered) => {
+            take_recovered(&recovered, &meta, found);
+            take_stamps(disk, found);
+        }
         None => {
             found.not_needed.extend(names.unfinished.iter().map(|name| name.to_string()));
             found.last_written = found.last_written.max(checkpoint.loaded.map(|loaded| loaded.end.wall));
@@ -180,6 +188,17 @@ fn examine_segments<D: Disk>(
     }
     inspected.sort_by_key(|segment| segment.generation);
     found.segments = inspected;
+}
+
+/// Adds the stamps to the files that a copy needs. A copy without them is opened too, and is not compared then.
+fn take_stamps<D: Disk>(disk: &mut D, found: &mut Examination) {
+    let bytes = crate::layout::HEADER_BYTES as u64;
+    for file in [STAMP.to_owned(), stamp_in(SHARD)] {
+        if disk.exists(&file).unwrap_or(false) {
+            disk.close(&file);
+            found.needed.push(Needed { file, bytes, content: None });
+        }
+    }
 }
 
 fn take_recovered(recovered: &Recovered, meta: &Meta, found: &mut Examination) {

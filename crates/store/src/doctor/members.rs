@@ -11,9 +11,10 @@ use super::problem::{Problem, below};
 use crate::disk::{Disk, DiskError};
 use crate::error::OpenError;
 use crate::fs_disk::FsDisk;
-use crate::layout::{HEADER_BYTES, META, SHARDS, folder_of, unfinished};
+use crate::layout::{HEADER_BYTES, META, SHARD, SHARDS, STAMP, folder_of, unfinished};
 use crate::members::{Folder, Members};
 use crate::report::Torn;
+use crate::stamp::check_stamps;
 
 /// Returns the root of several shards above this directory of one shard; `None` if the directory above is no such root.
 #[must_use]
@@ -48,15 +49,37 @@ pub(super) fn examine_members(
             found.add(Problem::of_shard(folder_of(shard), format!("the directory of {shard} is missing")));
         }
     }
-    add_up(&mut found, parts);
+    add_stamps(directory, members, &parts, &mut found);
+    let has_stamp = directory.exists(STAMP)?;
+    add_up(&mut found, parts, has_stamp);
     Ok(found)
+}
+
+/// Compares the stamps of the members with that of the root. A process that owns the root compared them at its start, and may be renewing
+/// them now. A member with another problem is left out: that problem says why its stamp is another one.
+fn add_stamps(directory: &mut Directory, members: &Members, parts: &[Member], found: &mut Examination) {
+    let problems = examine_stamps(directory, members.shards());
+    if directory.is_in_use() {
+        return;
+    }
+    let is_told = |problem: &Problem| {
+        parts.iter().any(|part| part.folder == problem.file && !part.found.problems.is_empty())
+    };
+    problems.into_iter().filter(|problem| !is_told(problem)).for_each(|problem| found.add(problem));
+}
+
+/// Returns the problems of a root of these shards whose folders are of another moment than the root.
+pub fn examine_stamps(root: &mut Directory, shards: impl Iterator<Item = ShardId>) -> Vec<Problem> {
+    let folders: Vec<String> = shards.map(|shard| format!("{}/{SHARD}", folder_of(shard))).collect();
+    let wrong = check_stamps(root, &folders).unwrap_or_else(|error| vec![error]);
+    wrong.into_iter().map(Problem::from).collect()
 }
 
 /// Examines the root itself.
 fn begin(directory: &mut Directory, members: &Members) -> Result<Examination, DiskError> {
     let names = directory.list("")?;
-    let unfinished = unfinished(SHARDS);
-    let own = [SHARDS, FsDisk::LOCK_FILE, BACKUP_MANIFEST, &*unfinished];
+    let unfinished = [unfinished(SHARDS), unfinished(STAMP)];
+    let own = [SHARDS, STAMP, FsDisk::LOCK_FILE, BACKUP_MANIFEST, &*unfinished[0], &*unfinished[1]];
     let is_folder = |name: &String| members.folders.iter().any(|folder| folder.name == *name);
     let foreign = names.iter().filter(|name| !own.contains(&name.as_str()) && !is_folder(name));
     let mut found = Examination {
@@ -67,24 +90,25 @@ fn begin(directory: &mut Directory, members: &Members) -> Result<Examination, Di
         not_ours: foreign.cloned().collect(),
         ..Examination::default()
     };
-    if names.iter().any(|name| name == SHARDS) {
-        found.bytes = directory.len(SHARDS)?;
+    for file in names.iter().filter(|name| [SHARDS, STAMP].contains(&name.as_str())) {
+        found.bytes += directory.len(file)?;
     }
-    if names.iter().any(|name| **name == *unfinished) {
-        found.not_needed.push(unfinished.to_string());
-    }
+    let left = unfinished.iter().filter(|file| names.iter().any(|name| **name == ***file));
+    found.not_needed.extend(left.map(|file| file.to_string()));
     match (&members.content, members.mended_at) {
         (Ok(_), None) => {}
         (Ok(_), Some(at)) => found.add(Problem::damage(SHARDS, at, "this byte is damaged")),
-        (Err(error), _) => found.add(Problem::damage(SHARDS, 0, text_of(error))),
+        (Err(error), _) => found.add(problem_of(error)),
     }
     Ok(found)
 }
 
-fn text_of(error: &OpenError) -> String {
+fn problem_of(error: &OpenError) -> Problem {
     match error {
-        OpenError::Corrupt { what, .. } => what.clone(),
-        other => other.to_string(),
+        OpenError::Corrupt { file, offset, what, hint } => {
+            OpenError::Corrupt { file: file.clone(), offset: *offset, what: what.clone(), hint }.into()
+        }
+        other => Problem::damage(SHARDS, 0, other.to_string()),
     }
 }
 
@@ -128,7 +152,7 @@ fn place_of(members: &Members, folder: &Folder, wanted: ShardId, part: &Examinat
 }
 
 /// Adds the findings of the members to those of the root.
-fn add_up(found: &mut Examination, mut parts: Vec<Member>) {
+fn add_up(found: &mut Examination, mut parts: Vec<Member>, has_stamp: bool) {
     for Member { folder, found: part } in &mut parts {
         // A directory that is only being made has no data yet, and this is no problem of the root.
         let is_ours = part.is_ours;
@@ -169,7 +193,10 @@ fn add_up(found: &mut Examination, mut parts: Vec<Member>) {
     found.dead = sum(|part| part.dead);
     found.ended = sum(|part| part.ended);
     if found.problems.is_empty() {
-        found.needed.push(Needed { file: SHARDS.to_owned(), bytes: HEADER_BYTES as u64, content: None });
+        let own = std::iter::once(SHARDS).chain(has_stamp.then_some(STAMP));
+        let needed =
+            own.map(|file| Needed { file: file.to_owned(), bytes: HEADER_BYTES as u64, content: None });
+        found.needed.extend(needed);
     } else {
         found.needed.clear();
     }

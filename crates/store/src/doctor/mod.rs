@@ -15,5 +15,5 @@ pub use directory::{Directory, DirectoryPin};
 pub use examination::{CheckpointFile, Depth, Examination, LogFile, Member, Needed, SegmentFile, Span};
 pub use examine::{BACKUP_MANIFEST, examine};
 pub use examine_dir::examine_dir;
-pub use members::root_above;
+pub use members::{examine_stamps, root_above};
 pub use problem::Problem;

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::error::{DELETE_IT, OpenError, PUT_META, UNFINISHED};
+use crate::error::{DELETE_IT, OTHER_STAMP, OpenError, PUT_META, PUT_SHARDS, UNFINISHED, other_stamp_text};
 
 /// A problem of a data directory: the place, the description, and the advice to the user.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -44,8 +44,8 @@ impl Problem {
         Self { file: folder.into(), offset: None, what: what.into(), to_do: RESTORE }
     }
 
-    /// Whether the advice is to restore the data directory, because synced data is damaged or missing. `false` for a missing `meta`, which
-    /// has an advice of its own. A server refuses a directory with such damage, or may stop when it reads the damage.
+    /// Whether the advice is to restore the data directory, because synced data is damaged or missing. `false` for a missing `meta` or
+    /// `shards` and for a folder of another moment, which have an advice of their own. A server refuses a directory with such damage, or may stop when it reads the damage.
     #[must_use]
     pub fn is_damage(&self) -> bool {
         self.to_do == RESTORE
@@ -91,8 +91,12 @@ pub(super) fn below(folder: &str, file: &str) -> String {
 impl From<OpenError> for Problem {
     fn from(error: OpenError) -> Self {
         match error {
-            OpenError::Corrupt { file, offset, what, hint: PUT_META } => {
-                Self { file, offset: Some(offset), what, to_do: PUT_META }
+            OpenError::Corrupt { file, offset, what, hint: hint @ (PUT_META | PUT_SHARDS | OTHER_STAMP) } => {
+                Self { file, offset: Some(offset), what, to_do: hint }
+            }
+            OpenError::OtherStamp { folder, found, wanted } => {
+                let what = other_stamp_text(found, wanted);
+                Self { file: folder, offset: None, what, to_do: OTHER_STAMP }
             }
             OpenError::Corrupt { file, offset, what, .. } => Self::damage(file, offset, what),
             OpenError::NewerFormat { file, found, known } => {

@@ -156,7 +156,8 @@ fn no_secret(why: &str) -> OpenError {
 fn list<D: Disk>(source: &mut Source<'_, D>) -> Result<(Listing, ReadReport), OpenError> {
     let mut report = ReadReport::default();
     let names = source.list(SHARD)?;
-    for name in names.iter().filter(|name| kind_of(name).is_some_and(|kind| kind != Kind::Unfinished)) {
+    let is_read = |kind: Kind| kind != Kind::Unfinished && kind != Kind::Stamp;
+    for name in names.iter().filter(|name| kind_of(name).is_some_and(is_read)) {
         let path = format!("{SHARD}/{name}");
         report.files += 1;
         report.bytes += source.len(&path).unwrap_or(0);

@@ -20,6 +20,7 @@ use crate::history::HistoryLimits;
 use crate::io::InlineIo;
 use crate::layout::can_rise;
 use crate::options::StoreOptions;
+use crate::stamp::keep_stamp;
 use crate::table::record_bytes;
 
 /// A commit is made as soon as it has this many bytes of records, or [`COMMIT_EFFECTS`] effects.
@@ -97,6 +98,7 @@ pub fn write_as<D: Disk, T: Disk>(
         history: everything(),
         ..options
     };
+    let mut again = target.another();
     let store = DiskStore::open(target, InlineIo::new(), options)?;
     let mut writer = Writer::begin(store, &found)?;
     let Found { files, index, histories, mut state, mut report, meta, .. } = found;
@@ -141,6 +143,9 @@ pub fn write_as<D: Disk, T: Disk>(
         report.notes.extend(source.first_failure());
     }
     report.read.join_unreadable(source.into_unreadable());
+    if meta.shard.count() > 1 {
+        keep_stamp(disk, &mut again).map_err(OpenError::Io)?;
+    }
     report.shards = 1;
     Ok(report)
 }
