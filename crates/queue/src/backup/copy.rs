@@ -23,11 +23,16 @@ const MARK_TEXT: &[u8] = b"The directory that this file is in is not whole: `tic
 finish. Delete the directory and run the command again.\n";
 
 /// A copy under way. If the copy is dropped before it has its final name, its directory is removed.
+///
+/// A user or a script may remove the directory while the copy is made, and another copy may make it anew. So a copy writes, renames and removes
+/// only the directory that it made.
 #[derive(Debug)]
 pub(super) struct Copy {
     target: PathBuf,
     /// The directory of the copy until it gets the name `target`.
     made_as: PathBuf,
+    /// The directory that this copy made. It is open, so no other directory gets its number.
+    own: File,
     is_named: bool,
 }
 
@@ -64,14 +69,30 @@ impl Copy {
             io::ErrorKind::AlreadyExists => BackupError::Unfinished { path: made_as.clone() },
             _ => failed("make", &made_as, error),
         })?;
-        let copy = Self { target: target.to_owned(), made_as, is_named: false };
+        let own = File::open(&made_as).map_err(|source| failed("open", &made_as, source))?;
+        let copy = Self { target: target.to_owned(), made_as, own, is_named: false };
         // Every opening refuses a directory with the mark. So the mark is written before any other file.
         copy.write_down(UNFINISHED_MARK, MARK_TEXT)?;
         Ok(copy)
     }
 
+    /// Checks that the directory is still the one that this copy made.
+    ///
+    /// # Errors
+    /// [`BackupError::Replaced`].
+    pub(super) fn check_own(&self) -> Result<(), BackupError> {
+        if self.is_own() { Ok(()) } else { Err(BackupError::Replaced { path: self.made_as.clone() }) }
+    }
+
+    fn is_own(&self) -> bool {
+        let number = |found: fs::Metadata| (found.dev(), found.ino());
+        let there = fs::symlink_metadata(&self.made_as).ok().map(number);
+        there.is_some() && there == self.own.metadata().ok().map(number)
+    }
+
     /// Writes a file of the copy, and makes it durable.
     fn write_down(&self, name: &str, content: &[u8]) -> Result<(), BackupError> {
+        self.check_own()?;
         write_file(&self.made_as.join(name), content, &mut Hand::quick())?;
         sync_dir(&self.made_as)
     }
@@ -95,6 +116,7 @@ impl Copy {
         let mut copied = Vec::new();
         let mut folders: Vec<PathBuf> = Vec::new();
         for part in parts {
+            self.check_own()?;
             let to = self.made_as.join(&*part.name);
             let folder = folder_of(&to).to_owned();
             if folder != self.made_as && !folders.contains(&folder) {
@@ -150,6 +172,7 @@ impl Copy {
     fn finish_by(mut self, sync: impl FnOnce(&Path) -> Result<(), BackupError>) -> Result<(), BackupError> {
         let rename =
             |from: &Path, to: &Path| fs::rename(from, to).map_err(|source| failed("rename", from, source));
+        self.check_own()?;
         let mark = self.made_as.join(UNFINISHED_MARK);
         fs::remove_file(&mark).map_err(|source| failed("remove", &mark, source))?;
         sync_dir(&self.made_as)?;
@@ -168,7 +191,7 @@ impl Copy {
 
 impl Drop for Copy {
     fn drop(&mut self) {
-        if !self.is_named {
+        if !self.is_named && self.is_own() {
             // If the directory cannot be removed, the end of its name says that it is not whole.
             let _left = fs::remove_dir_all(&self.made_as);
         }
@@ -296,6 +319,34 @@ mod tests {
         let error = copy.finish_by(broken).expect_err("it is not durable").to_string();
         assert!(error.contains("sync") && error.contains("broken"), "{error}");
         assert!(!target.exists() && !dir.path().join("copy.unfinished").exists(), "nothing is left");
+    }
+
+    /// The story: a script removed old directories `*.unfinished` while a backup was made, and the next backup began in the same place. Each
+    /// wrote into the directory of the other one, and the first that failed removed both.
+    #[test]
+    fn a_copy_whose_directory_is_removed_takes_no_part_in_that_of_another() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let (target, first) = begun(dir.path());
+        fs::remove_dir_all(first.path()).expect("removed");
+        let replaced = |result: Result<(), BackupError>| {
+            let error = result.expect_err("its directory is gone");
+            assert!(matches!(&error, BackupError::Replaced { path } if path.ends_with("copy.unfinished")));
+            let text = error.to_string();
+            assert!(text.contains("was removed or replaced"), "{text}");
+        };
+        replaced(first.check_own());
+        let source = dir.path().join("source");
+        let second = Copy::begin(&source, &target).expect("the place is free");
+        let file = PinnedFile { name: "meta".into(), bytes: None, len: 0, content: Some(b"first".to_vec()) };
+        replaced(first.take(&source, std::slice::from_ref(&file), &mut Hand::quick()).map(drop));
+        replaced(first.write_down("backup.json", b"first"));
+        let file = PinnedFile { content: Some(b"second".to_vec()), ..file };
+        second.take(&source, &[file], &mut Hand::quick()).expect("copied");
+        // The end of the first copy neither names nor removes the directory of the second one.
+        replaced(first.finish());
+        second.finish().expect("named");
+        assert_eq!(fs::read(target.join("meta")).expect("it is there"), b"second");
+        assert!(!target.join(UNFINISHED_MARK).exists());
     }
 
     /// The story: `mount /dev/sdb /srv/new`, and then a salvage into `/srv/new`. The copy was made beside the mount point and filled the

@@ -82,6 +82,15 @@ pub enum BackupError {
         /// The unfinished copy.
         path: PathBuf,
     },
+    /// The directory of a copy under way was removed or replaced by another program, or by hand.
+    #[error(
+        "{} was removed or replaced while the copy was made, so the copy is not whole; start it again, and remove no directory of a backup that runs",
+        path.display()
+    )]
+    Replaced {
+        /// The directory of the copy until it has its final name.
+        path: PathBuf,
+    },
     /// The path of the target does not end with a name (such as `/`, `.` or a path that ends with `..`), so the copy cannot be renamed to
     /// it.
     #[error("{} has no name of its own; write out the name of the directory that is to be made", path.display())]

@@ -45,6 +45,7 @@ pub(crate) fn copy_all(
     let mut sum: Option<BackupReport> = None;
     let mut files = copy.take(from, &root, &mut Hand::quick())?;
     for shard in router.all() {
+        copy.check_own()?;
         let target = directory_of(copy.path(), shard);
         let report = copy_one(shard, &directory_of(from, shard), &target)?;
         sum = Some(sum.map_or(report, |sum| sum.with(report)));
