@@ -103,21 +103,27 @@ impl Reading {
             None => self.found.state.forget_numbers(),
         }
         let known = pieces.end.map(|end| end.ended.saturating_sub(pieces.ended.len() as u64));
+        let of_ends = pieces.holes.iter().filter(|hole| hole.held == ENDED_TASKS).count();
         for (hole, bytes) in pieces.holes.iter().zip(holes) {
-            self.lose_block(&file, hole, known, pieces.segments.is_none());
+            self.lose_block(&file, hole, known.map(|count| (count, of_ends)), pieces.segments.is_none());
             self.hear_block(self.found.report.losses.len() - 1, bytes);
         }
     }
 
-    /// Adds a loss for a part of the checkpoint that does not check out. `known`: how many ended tasks the checkpoint has lost in all, if
-    /// its end was read. `without_list`: no list of segments was read.
-    fn lose_block(&mut self, file: &str, hole: &Hole, known: Option<u64>, without_list: bool) {
+    /// Adds a loss for a part of the checkpoint that does not check out. `known`: how many ended tasks the checkpoint has lost in all, and how
+    /// many such parts had them, if its end was read. `without_list`: no list of segments was read.
+    fn lose_block(&mut self, file: &str, hole: &Hole, known: Option<(u64, usize)>, without_list: bool) {
         let held = hole.held;
         let (has_rules, has_ends) = (held.contains("schedules"), held.contains("ended tasks"));
         let has_ends = has_ends || held == ALL_BLOCKS;
         let has_rules = has_rules || held == ALL_BLOCKS;
         let what = match known.filter(|_| held == ENDED_TASKS) {
-            Some(count) => format!("a block does not check out; it had {count} {held}"),
+            Some((count, 1)) => format!("a block does not check out; it had {count} {held}"),
+            Some((count, parts)) => {
+                format!(
+                    "a block does not check out; the {parts} such parts of the file had {count} {held} together"
+                )
+            }
             None => format!("a block does not check out; it had {held}"),
         };
         let mut loss = Loss::new(file, hole.from, Some(hole.to), Unit::Block, what);

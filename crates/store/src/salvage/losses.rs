@@ -1,5 +1,6 @@
 //! Notes the lost parts, and finds the tasks that each loss is about.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tickwheel_engine::{QueueName, Seq, Task};
@@ -68,6 +69,7 @@ impl Reading {
         }
         self.lose_schedules();
         self.lose_bodies();
+        name_once(&mut self.found.report.losses);
         name_tasks(source, logs, &self.seeds, &mut self.found.report.losses);
         // Bytes of a segment in which no record was are no loss.
         self.found.report.losses.retain(|loss| !(loss.tasks_max == Some(0) && is_empty_records(loss)));
@@ -146,6 +148,24 @@ impl Reading {
             loss.tasks.retain(|known| known.id != id);
             loss.name(LostTask { id, queue: None, key: None, fate: Fate::OlderPayload });
         }
+    }
+}
+
+/// Leaves each task in one loss only: the first of those that give it the worst fate.
+fn name_once(losses: &mut [Loss]) {
+    let mut worst: BTreeMap<u64, (Fate, usize)> = BTreeMap::new();
+    for (index, loss) in losses.iter().enumerate() {
+        for task in &loss.tasks {
+            let found = (task.fate, index);
+            worst.entry(task.id).and_modify(|known| *known = found.min(*known)).or_insert(found);
+        }
+    }
+    for (index, loss) in losses.iter_mut().enumerate() {
+        // The entry is taken, so a second one of the same task goes, too.
+        loss.tasks.retain(|task| match worst.get(&task.id) {
+            Some(known) if *known == (task.fate, index) => worst.remove(&task.id).is_some(),
+            _ => false,
+        });
     }
 }
 

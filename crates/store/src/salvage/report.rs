@@ -109,7 +109,8 @@ pub struct Loss {
     /// Whether something is lost for certain. `false`: perhaps nothing is lost. For example, the part may be a write that a crash cut short
     /// before it was synced.
     pub certain: bool,
-    /// The tasks that the loss is about, as far as their ids can be read: at most 10,000.
+    /// The tasks that the loss is about, as far as their ids can be read: at most 10,000. A task that several losses are about is named in
+    /// one of them, with the worst fate.
     pub tasks: Vec<LostTask>,
     /// At most this many tasks are lost by this loss, or are in the new directory in an older state; `None`: the number is unknown.
     pub tasks_max: Option<u64>,
@@ -355,6 +356,15 @@ impl Loss {
     /// number is unknown.
     pub(super) fn at_most(self, tasks_max: Option<u64>, ended_max: Option<u64>) -> Self {
         Self { tasks_max, ended_max, ..self }
+    }
+
+    /// Says that this loss and `others` more have at most `records` records together, so that no reader adds the numbers of the losses up.
+    pub(super) fn shares(&mut self, others: usize, records: u64) {
+        if others > 0 {
+            let parts = if others == 1 { "1 other part".to_owned() } else { format!("{others} other parts") };
+            self.what +=
+                &format!("; this part and {parts} of the file had at most {records} records together");
+        }
     }
 
     /// Names settings, a schedule or a job in the loss, in place of an earlier entry of the same name. At most 10,000 are named.

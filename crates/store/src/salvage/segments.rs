@@ -188,8 +188,13 @@ impl<D: Disk> Walk<'_, '_, D> {
                 self.scan(tail.start, tail.footer_at);
                 // A footer that cannot be read is no loss of its own, because the records have all its facts.
                 let lost = tail.count.saturating_sub(self.found.records - before);
-                for loss in &mut self.found.losses[losses..] {
-                    loss.tasks_max = Some(records_max(loss, lost));
+                let holes = &mut self.found.losses[losses..];
+                // The run has nothing but records. So each of the other holes has one of the lost records at least.
+                let others = holes.len().saturating_sub(1);
+                let most = lost.saturating_sub(others as u64).max(lost.min(1));
+                for loss in holes {
+                    loss.tasks_max = Some(records_max(loss, most));
+                    loss.shares(others, lost);
                 }
             }
         }
@@ -298,14 +303,21 @@ impl<D: Disk> Walk<'_, '_, D> {
             let inside = |section: &Section| section.tail.start <= loss.from && loss.from < section.tail_at;
             loss.unit == Unit::Records && !sections.iter().any(inside)
         };
+        let holes = self.found.losses.iter().filter(|loss| covers(loss)).count() + usize::from(cut);
         for loss in self.found.losses.iter_mut().filter(|loss| covers(loss)) {
             loss.tasks_max = missing.map(|missing| records_max(loss, missing));
+            if let Some(missing) = missing {
+                loss.shares(holes - 1, missing);
+            }
             // The bytes may have had tombstones.
             loss.ended_max = None;
         }
         if cut {
             let what = format!("the file ends here, and it had {listed_len} bytes");
-            let loss = Loss::new(file, there, Some(listed_len), Unit::Records, what);
+            let mut loss = Loss::new(file, there, Some(listed_len), Unit::Records, what);
+            if let Some(missing) = missing {
+                loss.shares(holes - 1, missing);
+            }
             let tasks_max = missing.map(|missing| records_max(&loss, missing));
             self.found.losses.push(loss.at_most(tasks_max, None));
         }
