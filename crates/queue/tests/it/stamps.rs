@@ -110,6 +110,10 @@ fn a_folder_that_an_older_copy_of_itself_replaced_is_refused() {
         put_all(&queue, "b");
         drop(queue);
         copy(&own, &at("stopped-2"));
+        // The close has renewed the stamps, so a copy of the running queue is refused before the next start, too.
+        replace(&own, &at("running-2"));
+        refuses(shards, &data, folder(shards), "the folder has the stamp ");
+        replace(&own, &at("stopped-2"));
         run(shards, &data, "c");
         copy(&own, &kept);
         for older in ["stopped-2", "running-2", "stopped-1"] {
