@@ -57,7 +57,7 @@ pub const STATEMENTS: [Bug; 10] = [
 ///
 /// A cancelled task that comes back breaks P5, an acked one P4; the seed decides which of the two comes first. A task
 /// that is lost and put again looks like a second task (P6).
-pub const BUGS: [Bug; 56] = [
+pub const BUGS: [Bug; 58] = [
     // In the store.
     bug("reply-before-sync", &["P1", "P4", "P5", "P6"]),
     bug("no-dir-sync", &["P1"]),
@@ -124,6 +124,9 @@ pub const BUGS: [Bug; 56] = [
     bug("read-after-validity", &["validity"]).in_cluster(),
     // The numbers of changes are the versions of tasks: a version is then seen with two contents, or an id with two keys.
     bug("numbers-not-raised-after-loss", &["P6"]).in_cluster(),
+    // A delay is over too early. A clock that is known too exactly is also one that seems to step.
+    bug("delay-from-lower-end", &["P2"]).in_cluster(),
+    bug("slow-answer-is-exact", &["P2"]).in_cluster(),
     // A task that is there is answered `not found`, or its key gets a second task. The database refuses the second one, so the store fails (P8).
     bug("new-key-not-known", &["P1", "P5", "P6", "P8"]).in_cluster(),
 ];

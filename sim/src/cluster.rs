@@ -28,7 +28,7 @@ use self::rows::{INBOX, Rows};
 use self::workload::Workload;
 use crate::database::{Met, SimDatabase, Wrong};
 use crate::fibers::words as words_of_panic;
-use crate::oracle::{Answer, Call, CallId, Verb, Violation};
+use crate::oracle::{Answer, Call, CallId, Due, Verb, Violation};
 use crate::rng::Rng;
 use crate::run::PANIC;
 use crate::trace::Trace;
@@ -68,6 +68,8 @@ pub struct Seen {
     pub lost: u64,
     /// Calls that no node took.
     pub refused: u64,
+    /// Calls that named a delay, and were answered with a due time.
+    pub delays: u64,
     /// Tasks that were delivered.
     pub delivered: u64,
     /// Ownerships.
@@ -83,7 +85,7 @@ pub struct Seen {
 impl Outcome {
     /// How often the run met each situation. A search that passes proves nothing about a situation that it has not met.
     #[must_use]
-    pub fn situations(&self) -> [(&'static str, u64); 26] {
+    pub fn situations(&self) -> [(&'static str, u64); 28] {
         let (met, seen) = (&self.met, &self.seen);
         [
             ("steps", self.steps),
@@ -91,6 +93,7 @@ impl Outcome {
             ("answered calls", seen.answered),
             ("calls without an answer", seen.lost),
             ("refused calls", seen.refused),
+            ("answered delays", seen.delays),
             ("deliveries", seen.delivered),
             ("ownerships", seen.owners),
             ("processes that were killed", seen.mishaps[0]),
@@ -99,6 +102,7 @@ impl Outcome {
             ("places that were cut off", seen.mishaps[3]),
             ("commits", met.commits),
             ("orphans", met.orphans),
+            ("slow answers", met.slow),
             ("waits for a lock", met.waits),
             ("batches found done", met.resolved[0]),
             ("batches found absent", met.resolved[1]),
@@ -258,6 +262,10 @@ impl World {
         self.clocks.step((self.now_ns, self.database.wall_ns()), by_ms, lease_ns, runs);
         self.database.step_clock(by_ms);
         self.note_clock();
+        for (id, (place, ..)) in &self.open {
+            self.ledger
+                .counts_from(*id, self.clocks.earliest_ns(*place, self.now_ns, self.database.wall_ns()));
+        }
     }
 
     fn connect_and_start(&mut self) {
@@ -371,6 +379,7 @@ impl World {
             self.seen.delivered += found.len() as u64;
             found.iter().for_each(|one| self.workload.got(&call.queue, one));
         }
+        self.seen.delays += u64::from(names_delay(&call.verb) && matches!(answer, Answer::Stored { .. }));
         self.workload.ended(id, self.now_ns);
         self.ledger.answered(id, answer, (self.now_ns, self.clocks.latest_ms(place)))
     }
@@ -428,6 +437,7 @@ impl World {
         let epoch = seat.epoch;
         self.trace.event(format_args!("{} ns: {id:?} to n{place}, epoch {epoch}: {call:?}", self.now_ns));
         self.ledger.called(id, call.clone(), epoch, self.now_ns);
+        self.ledger.counts_from(id, self.clocks.earliest_ns(place, self.now_ns, self.database.wall_ns()));
         self.workload.began(client, id, &call);
         self.open.insert(id, (place, shard, call));
         true
@@ -449,7 +459,8 @@ impl World {
         for key in 0..self.plan.keys {
             self.ask_all(|_| Some(Verb::Get), Some(key))?;
         }
-        let mut farthest_ms = self.workload.farthest_ms(self.database.wall_ns());
+        let latest_ms = self.workload.latest_due_ms().max(self.database.latest_due_ms());
+        let mut farthest_ms = u64::try_from(latest_ms - clocks::ms_of(self.database.wall_ns())).unwrap_or(0);
         if farthest_ms > JUMP_MS {
             // The clock was set back. It is set right, and a step forward is believed after a minute.
             self.step_clock(farthest_ms.cast_signed());
@@ -528,6 +539,10 @@ impl World {
 /// Whether a node that leaves has given this shard up, or does not own it.
 fn has_left(seat: &node::Seat) -> bool {
     seat.shard.is_released() || seat.shard.is_to_be_acquired()
+}
+
+fn names_delay(verb: &Verb) -> bool {
+    matches!(verb, Verb::Put { due: Some(Due::In(_)), .. } | Verb::Patch { due: Some(Due::In(_)), .. })
 }
 
 fn violation(promise: &'static str, what: String) -> Violation {

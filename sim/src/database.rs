@@ -53,6 +53,8 @@ pub struct Met {
     pub orphans: u64,
     /// Transactions that waited for a lock.
     pub waits: u64,
+    /// Answers that took 0.5 to 5 s.
+    pub slow: u64,
     /// Transactions that were refused.
     pub refused: u64,
     /// Sessions that died.
@@ -282,6 +284,14 @@ impl SimDatabase {
         state.tables.shards[&shard].tasks.values().map(|row| (row.record.clone(), row.body.clone())).collect()
     }
 
+    /// Returns the latest due time of all tasks (ms since the Unix epoch), as committed; 0: there are none.
+    #[must_use]
+    pub fn latest_due_ms(&self) -> i64 {
+        let state = self.lock();
+        let rows = state.tables.shards.values().flat_map(|shard| shard.tasks.values());
+        rows.map(|row| row.due_at).max().unwrap_or(0)
+    }
+
     /// Returns the first task of a shard, for people.
     #[must_use]
     pub fn first_task(&self, shard: u32) -> Option<String> {
@@ -367,6 +377,13 @@ impl State {
         let Faults { lag_ns, stall_permille, stall_ns, .. } = self.faults;
         let longest = if self.happens(stall_permille) { stall_ns } else { lag_ns };
         if longest == 0 { 0 } else { self.rng.below(longest) + 1 }
+    }
+
+    /// Draws how much longer an answer takes (ns).
+    fn slow_ns(&mut self) -> u64 {
+        let slow_ns = self.faults.slow_ns(&mut self.rng);
+        self.met.slow += u64::from(slow_ns.is_some());
+        slow_ns.unwrap_or(0)
     }
 
     fn sessions_where(&self, wants: impl Fn(&(usize, String)) -> bool) -> Vec<u64> {

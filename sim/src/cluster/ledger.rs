@@ -14,18 +14,58 @@ const EARLIER_MAX: usize = 64;
 
 /// A row of the inbox takes effect under any owner, so no owner settles it.
 const ROW_EPOCH: u32 = u32::MAX;
+const NS_PER_MS: i128 = 1_000_000;
 
-/// A task as its owner sees it: the number of its payload, and its due time (ms).
-type Task = Option<(u64, i64)>;
+/// A task as its owner sees it: the number of its payload, and its due time.
+type Task = Option<(u64, When)>;
 type Verdict = Result<(), Violation>;
 /// Queue and key.
 type Place = (String, String);
+
+/// A due time, as far as the ledger knows it.
+#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum When {
+    /// At this instant (ms since the Unix epoch).
+    At(i64),
+    /// The server counted the delay of this call, and no answer has told the instant yet.
+    Counted(CallId),
+}
+
+/// A delay that a call names.
+#[derive(Copy, Clone, Debug)]
+struct Delay {
+    delay_ms: u64,
+    /// The earliest instant from which it may count (ns).
+    from_ns: i128,
+}
+
+/// The delays of all calls.
+#[derive(Debug, Default)]
+struct Delays(BTreeMap<CallId, Delay>);
+
+impl Delays {
+    /// Whether a task that has this due time, as far as the ledger knows, may show this one (ms).
+    fn fits(&self, when: When, due_ms: i64) -> bool {
+        match when {
+            When::At(ms) => ms == due_ms,
+            When::Counted(id) => self.0.get(&id).is_some_and(|delay| {
+                i128::from(due_ms) * NS_PER_MS >= delay.from_ns + i128::from(delay.delay_ms) * NS_PER_MS
+            }),
+        }
+    }
+
+    /// The same for a delay that may be over at any time.
+    fn fits_early(when: When, due_ms: i64) -> bool {
+        matches!(when, When::Counted(_)) || when == When::At(due_ms)
+    }
+}
 
 /// Judges the answers of all nodes.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
     books: BTreeMap<Place, Book>,
     open: BTreeMap<CallId, Op>,
+    delays: Delays,
     /// The order of events.
     stamp: u64,
     /// The newest epoch of each queue, as its owner showed it, and the newest epoch at the last loss.
@@ -67,8 +107,8 @@ struct Op {
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Effect {
     None,
-    Put(u64, i64),
-    Move(i64),
+    Put(u64, When),
+    Move(When),
     Cancel,
     Ack(u64),
 }
@@ -113,9 +153,13 @@ impl Ledger {
     /// A call was given to an owner with this epoch. `at_ns`: the simulated time.
     pub(super) fn called(&mut self, id: CallId, call: Call, epoch: u32, at_ns: u64) {
         self.stamp += 1;
-        let due_of = |due: &Option<Due>| match due {
-            Some(Due::At(ms)) => *ms,
-            other => unreachable!("the workload names instants, not {other:?}"),
+        let mut due_of = |due: &Option<Due>| match due {
+            Some(Due::At(ms)) => When::At(*ms),
+            Some(Due::In(delay_ms)) => {
+                self.delays.0.insert(id, Delay { delay_ms: *delay_ms, from_ns: i128::MAX });
+                When::Counted(id)
+            }
+            None => unreachable!("the workload names an instant or a delay"),
         };
         let effect = match &call.verb {
             Verb::Put { due, payload, .. } => Effect::Put(*payload, due_of(due)),
@@ -135,6 +179,13 @@ impl Ledger {
         self.open.insert(id, Op { call, effect, epoch, stamp: self.stamp, at_ns });
     }
 
+    /// The delay of this call, if it names one, counts from this instant of the clock of the database (ns) or from later.
+    pub(super) fn counts_from(&mut self, id: CallId, from_ns: i128) {
+        if let Some(delay) = self.delays.0.get_mut(&id) {
+            delay.from_ns = delay.from_ns.min(from_ns);
+        }
+    }
+
     /// No answer will come. The call may take effect until a later owner has the shard.
     pub(super) fn lost(&mut self, id: CallId) {
         if let Some(Op { call: Call { queue, key: Some(key), .. }, .. }) = self.open.get(&id) {
@@ -147,7 +198,7 @@ impl Ledger {
     pub(super) fn row_came(&mut self, id: CallId, place: &Place, act: RowAct) {
         self.stamp += 1;
         let effect = match act {
-            RowAct::Put(payload, due_ms) => Effect::Put(payload, due_ms),
+            RowAct::Put(payload, due_ms) => Effect::Put(payload, When::At(due_ms)),
             RowAct::Cancel => Effect::Cancel,
             RowAct::Nonsense => return,
         };
@@ -308,14 +359,18 @@ impl Ledger {
             }
             return Ok(());
         }
-        let after: BTreeSet<World> = before
-            .iter()
-            .filter_map(|world| Some(World { task: judge(&op, &answer, world.task)?, ..world.clone() }))
-            .collect();
+        let judged = |world: &World| {
+            let task = judge(&op, &answer, world.task, |when, due_ms| self.delays.fits(when, due_ms))?;
+            Some(World { task, ..world.clone() })
+        };
+        let after: BTreeSet<World> = before.iter().filter_map(judged).collect();
         if after.is_empty() {
+            let explains = |world: &World| judge(&op, &answer, world.task, Delays::fits_early).is_some();
+            let shown = shown_by(&answer).filter(|_| before.iter().any(explains));
+            let is_early = shown.is_some_and(|task| !book.was(0, |other| other == Some(task)));
             let tasks: BTreeSet<Task> = before.iter().map(|world| world.task).collect();
             let what = format!("{:?} of {queue}/{key} was answered {answer:?}, possible: {tasks:?}", op.call);
-            return Err(self.violation(promise_of(&op), what, &place));
+            return Err(self.violation(if is_early { "P2" } else { promise_of(&op) }, what, &place));
         }
         book.replace(stamp, after.into_iter());
         Ok(())
@@ -353,11 +408,17 @@ impl Ledger {
         }
         let now: BTreeSet<Task> = self.closure(&place).into_iter().map(|world| world.task).collect();
         let book = self.books.entry(place.clone()).or_default();
-        let is_it = |tasks: &BTreeSet<Task>| tasks.contains(&Some((one.payload, one.due_at)));
-        let was = book.earlier.iter().any(|(until, tasks)| *until >= op.stamp && is_it(tasks));
-        if !book.is_unknown && !was && !is_it(&now) {
+        let is_it = |fits: &dyn Fn(When, i64) -> bool, task: Task| {
+            task.is_some_and(|(payload, when)| payload == one.payload && fits(when, one.due_at))
+        };
+        let right = |task: Task| is_it(&|when, due_ms| self.delays.fits(when, due_ms), task);
+        let early = |task: Task| is_it(&Delays::fits_early, task);
+        let is_right = book.was(op.stamp, right) || now.iter().any(|task| right(*task));
+        if !book.is_unknown && !is_right {
+            let was_shown = book.was(0, right);
+            let is_early = !was_shown && (book.was(op.stamp, early) || now.iter().any(|task| early(*task)));
             let what = format!("{one:?} was delivered, possible: {now:?}");
-            return Err(self.violation("P5", what, &place));
+            return Err(self.violation(if is_early { "P2" } else { "P5" }, what, &place));
         }
         Ok(())
     }
@@ -456,6 +517,12 @@ impl Book {
         self.worlds = worlds.map(with).collect();
     }
 
+    /// Whether the task was once such a one that it `is_it`, at this stamp or later.
+    fn was(&self, since: u64, is_it: impl Fn(Task) -> bool) -> bool {
+        let earlier = self.earlier.iter().filter(|(until, _)| *until >= since);
+        earlier.flat_map(|(_, tasks)| tasks).any(|task| is_it(*task))
+    }
+
     fn replace(&mut self, stamp: u64, worlds: impl Iterator<Item = World>) {
         let tasks = self.worlds.iter().map(|world| world.task).collect();
         self.earlier.push((stamp, tasks));
@@ -474,16 +541,26 @@ fn promise_of(op: &Op) -> &'static str {
     }
 }
 
-/// Returns the task after the call, if the answer is possible with the task before it.
-fn judge(op: &Op, answer: &Answer, task: Task) -> Option<Task> {
-    let shows = |view: &View, task: Task| task == Some((view.payload, view.due_at));
+/// Returns the task that an answer shows.
+fn shown_by(answer: &Answer) -> Option<(u64, When)> {
+    match answer {
+        Answer::Stored { task, .. } | Answer::Task(task) => Some((task.payload, When::At(task.due_at))),
+        _ => None,
+    }
+}
+
+/// Returns the task after the call, if the answer is possible with the task before it. `fits`: whether a task whose due time is known so far may
+/// show this one (ms).
+fn judge(op: &Op, answer: &Answer, task: Task, fits: impl Fn(When, i64) -> bool) -> Option<Task> {
+    let shows = |view: &View, task: Task| {
+        let is_shown = |(payload, when)| payload == view.payload && fits(when, view.due_at);
+        task.is_some_and(is_shown).then_some(Some((view.payload, When::At(view.due_at))))
+    };
     let after = op.effect.on(task);
     match (&op.effect, answer) {
         (_, Answer::Refused) => Some(task),
-        (Effect::Put(..), Answer::Stored { task: view, .. }) => shows(view, after).then_some(after),
-        (Effect::Move(_), Answer::Stored { task: view, .. }) => {
-            (task.is_some() && shows(view, after)).then_some(after)
-        }
+        (Effect::Put(..), Answer::Stored { task: view, .. }) => shows(view, after),
+        (Effect::Move(_), Answer::Stored { task: view, .. }) => task.and_then(|_| shows(view, after)),
         (Effect::Cancel, Answer::Cancelled | Answer::Revoked) => task.is_some().then_some(after),
         (Effect::Put(..) | Effect::Move(_) | Effect::Cancel, Answer::Leased) => {
             task.is_some().then_some(task)
@@ -491,7 +568,7 @@ fn judge(op: &Op, answer: &Answer, task: Task) -> Option<Task> {
         (Effect::Move(_) | Effect::Cancel | Effect::None, Answer::NotFound | Answer::Done) => {
             task.is_none().then_some(task)
         }
-        (Effect::None, Answer::Task(view)) => shows(view, task).then_some(task),
+        (Effect::None, Answer::Task(view)) => shows(view, task),
         (Effect::Ack(payload), Answer::Tokens(answers)) => {
             if answers[..] == [TokenAnswer::Acked] {
                 task.is_some_and(|(of, _)| of == *payload).then_some(after)
@@ -506,8 +583,8 @@ fn judge(op: &Op, answer: &Answer, task: Task) -> Option<Task> {
 /// Returns the task after a call whose task before is unknown; `None`: it is still unknown.
 fn after_loss(op: &Op, answer: &Answer) -> Option<Task> {
     match (&op.effect, answer) {
-        (Effect::Put(..) | Effect::Move(_), Answer::Stored { task, .. }) | (_, Answer::Task(task)) => {
-            Some(Some((task.payload, task.due_at)))
+        (Effect::Put(..) | Effect::Move(_), Answer::Stored { .. }) | (_, Answer::Task(_)) => {
+            shown_by(answer).map(Some)
         }
         (Effect::Cancel, Answer::Cancelled | Answer::Revoked) => Some(None),
         (Effect::None | Effect::Move(_) | Effect::Cancel, Answer::NotFound | Answer::Done) => Some(None),

@@ -31,10 +31,22 @@ pub(super) struct Plan {
     pub(super) wall_ms: i64,
     /// The longest time between two rows of the inbox (ns); `None`: there are none.
     pub(super) row_think_ns: Option<u64>,
+    /// Percent of the puts and moves that name a delay and no instant.
+    pub(super) delay_percent: u64,
 }
 
 impl Plan {
     pub(super) fn draw(rng: &mut Rng) -> Self {
+        let plan = Self::draw_first(rng);
+        // From a generator of their own, so that the other choices of older seeds stay the same.
+        let mut later = Rng::new(rng.clone().next_u64() ^ 0x736c_6f77_6572_0000);
+        // A beat that takes longer than the lease ends it. With many such answers, no node would own a shard for long.
+        let most = if plan.lease_ms < 5_000 { 2 } else { 20 };
+        let slow_percent = later.pick(&[0, 0, most / 2, most]);
+        Self { faults: Faults { slow_percent, ..plan.faults }, delay_percent: later.pick(&[0, 50]), ..plan }
+    }
+
+    fn draw_first(rng: &mut Rng) -> Self {
         let lease_ms = rng.pick(&[500, 1_000, 5_000]);
         let lease_ns = u64::from(lease_ms) * 1_000_000;
         Self {
@@ -57,6 +69,7 @@ impl Plan {
             scan_max: rng.pick(&[1, 3, 1_024]),
             wall_ms: 1_500_000_000_000,
             row_think_ns: rng.pick(&[None, Some(2), Some(10), Some(40)]).map(|part| lease_ns / part),
+            delay_percent: 0,
         }
     }
 

@@ -2,7 +2,7 @@
 //! another one.
 
 use super::*;
-use crate::oracle::{Due, Mode};
+use crate::oracle::Mode;
 
 const LEASE_MS: u32 = 1_000;
 const BACK_MS: i64 = 2_000;

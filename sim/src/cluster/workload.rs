@@ -19,6 +19,7 @@ pub(super) struct Workload {
     rng: Rng,
     shards: u32,
     keys: u64,
+    delay_percent: u64,
     think_ns: u64,
     /// When each client makes its next call (simulated, ns); `None`: it waits for an answer.
     clients: Vec<Option<u64>>,
@@ -43,6 +44,7 @@ impl Workload {
             clients: (0..plan.clients).map(|_| Some(rng.below(plan.think_ns))).collect(),
             shards: plan.shards,
             keys: plan.keys,
+            delay_percent: plan.delay_percent,
             think_ns: plan.think_ns,
             waits: BTreeMap::new(),
             busy: BTreeSet::new(),
@@ -91,8 +93,10 @@ impl Workload {
             let lease_ms = self.rng.pick(&LEASES_MS);
             return (shard, Call { queue, key: None, verb: Verb::Lease { max, lease_ms } });
         }
-        let due_ms = wall_ms + self.rng.pick(&DUES_MS);
-        let due = Some(Due::At(due_ms));
+        let in_ms = self.rng.pick(&DUES_MS);
+        let due_ms = wall_ms + in_ms;
+        let is_delay = self.delay_percent > 0 && self.rng.chance(self.delay_percent);
+        let due = Some(if is_delay { Due::In(in_ms.unsigned_abs()) } else { Due::At(due_ms) });
         let revoke = self.rng.chance(30);
         let verb = match kind {
             5..8 => {
@@ -154,10 +158,10 @@ impl Workload {
         Some((self.shard_of(&queue), Call { queue, key: Some(key), verb: Verb::Ack { tokens: vec![token] } }))
     }
 
-    /// Returns the time until all tasks are due (ms), by a clock that shows `wall_ns` now.
-    pub(super) fn farthest_ms(&self, wall_ns: i128) -> u64 {
-        let wall_ms = i64::try_from(wall_ns / 1_000_000).expect("runs are short");
-        u64::try_from(self.latest_due_ms - wall_ms).unwrap_or(0)
+    /// Returns the latest due time that a call has named, by the clock of the database at the call (ms). A delay may have been counted by a clock
+    /// that was ahead.
+    pub(super) fn latest_due_ms(&self) -> i64 {
+        self.latest_due_ms
     }
 
     pub(super) fn is_row_due(&self, now_ns: u64) -> bool {

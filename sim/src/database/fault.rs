@@ -11,6 +11,8 @@ pub struct Faults {
     pub stall_permille: u64,
     /// The longest way of all (ns).
     pub stall_ns: u64,
+    /// Percent of the answers that take 0.5 to 5 s, as those of a database that has too much to do.
+    pub slow_percent: u64,
     /// The longest additional way of every other request to end another incarnation (ns). The incarnation may beat again meanwhile.
     pub late_end_ns: u64,
     /// In a thousand transactions: the answer is lost. The transaction took effect, or did not, or is still under way.
@@ -32,13 +34,14 @@ pub struct Faults {
 const MS: u64 = 1_000_000;
 
 impl Faults {
-    /// Draws how often faults happen in a run.
+    /// Draws how often faults happen in a run. No answer is slow: a plan draws that later, so that the other choices of older seeds stay the same.
     #[must_use]
     pub fn draw(rng: &mut Rng) -> Self {
         Self {
             lag_ns: rng.pick(&[MS / 5, 2 * MS, 20 * MS]),
             stall_permille: rng.pick(&[0, 2, 10]),
             stall_ns: rng.pick(&[300, 3_000, 12_000]) * MS,
+            slow_percent: 0,
             late_end_ns: rng.pick(&[0, 0, 200, 600]) * MS,
             lost_permille: rng.pick(&[0, 5, 20, 60]),
             orphan_ns: rng.pick(&[30, 900, 6_000, 40_000]) * MS,
@@ -48,6 +51,11 @@ impl Faults {
             outage_ns: rng.pick(&[50, 1_000, 4_000]) * MS,
             asynchronous: rng.chance(30),
         }
+    }
+
+    /// Draws how long an answer takes in addition (ns), if it is a slow one.
+    pub(super) fn slow_ns(self, rng: &mut Rng) -> Option<u64> {
+        (self.slow_percent > 0 && rng.chance(self.slow_percent)).then(|| rng.between(500, 5_000) * MS)
     }
 
     /// Returns a network without faults.

@@ -32,7 +32,7 @@ impl SimSession {
         Err(Failure::Gone { why: why.to_owned() })
     }
 
-    /// Lets a request or an answer go its way.
+    /// Lets a message go its way.
     fn travel(&self) -> Result<(), Failure> {
         let way_ns = self.database.lock().way_ns();
         self.database.pass(way_ns);
@@ -48,6 +48,13 @@ impl SimSession {
             return self.gone("the session has ended");
         }
         Ok(())
+    }
+
+    /// Lets an answer go its way.
+    fn answer(&self) -> Result<(), Failure> {
+        let slow_ns = self.database.lock().slow_ns();
+        self.database.pass(slow_ns);
+        self.travel()
     }
 
     fn request(&self) -> Result<(), Failure> {
@@ -105,7 +112,7 @@ impl SimSession {
             && is_careless
             && let Some(resolution) = self.resolve_carelessly(doubt)
         {
-            self.travel()?;
+            self.answer()?;
             return Ok(Done::Resolved(resolution));
         }
         self.wait_for(&write.locks(), since_ns)?;
@@ -160,7 +167,7 @@ impl SimSession {
             return self.gone("the session was ended while it committed");
         }
         self.count(&done);
-        self.travel()?;
+        self.answer()?;
         Ok(done)
     }
 
@@ -278,7 +285,7 @@ impl Session for SimSession {
             state.settle();
             state.read_inbox(owned, max, but)
         };
-        self.travel()?;
+        self.answer()?;
         Ok(pages)
     }
 
@@ -329,7 +336,7 @@ impl Session for SimSession {
             let rows = state.tables.shards.get(&shard).cloned();
             rows.map(|rows| rows.read(read, COUNTED_MAX))
         };
-        self.travel()?;
+        self.answer()?;
         seen.ok_or_else(|| Failure::Refused { why: format!("there is no shard {shard}"), again: false })
     }
 }

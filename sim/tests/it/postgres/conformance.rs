@@ -17,6 +17,7 @@ const CALM: Faults = Faults {
     lag_ns: 0,
     stall_permille: 0,
     stall_ns: 0,
+    slow_percent: 0,
     late_end_ns: 0,
     lost_permille: 0,
     orphan_ns: 0,
