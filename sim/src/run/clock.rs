@@ -128,7 +128,7 @@ impl Clocks {
         self.believed = VecDeque::from([(boot_ns, believed_ns - i128::from(boot_ns))]);
         self.unsteady();
         self.believe(believed_ns);
-        self.judge_hold();
+        self.judge_hold(true);
     }
 
     /// The wall clock by which the server has to make tasks due (ns), and whether the server has just started; `None`: the wall clock that it
@@ -141,13 +141,20 @@ impl Clocks {
     }
 
     /// Judges whether the guard holds back what it has to. A hold may end when the wall clock has not been set for a minute, or is back within
-    /// five minutes of what was written down.
-    fn judge_hold(&mut self) {
+    /// five minutes of what was written down. With a later reading than the first one, it has to end then, unless a step is doubted.
+    fn judge_hold(&mut self, is_first: bool) {
         let (Some(hold), Some(guard)) = (&self.hold, &self.guard) else { return };
         let behind_ns = self.believed_ns() - (hold.course_ns + i128::from(self.reading.boot_ns));
         let may_end = self.reading.mono_ns - hold.since_ns >= STANDS_NS || behind_ns <= GUARD_NS;
         let held_ns = i128::from(guard.held_ns());
-        if held_ns == 0 {
+        let must_end = may_end && !is_first && self.believed_ns() == self.reading.wall_ns;
+        if held_ns > 0 && must_end {
+            let stood_ms = (self.reading.mono_ns - hold.since_ns) / 1_000_000;
+            self.broken = Some(format!(
+                "a clock that is {} ms ahead and has stood for {stood_ms} ms still holds back what is due",
+                behind_ns / MS_NS
+            ));
+        } else if held_ns == 0 {
             if !may_end {
                 self.broken =
                     Some(format!("a start believed a clock {} ms ahead at once", behind_ns / MS_NS));
@@ -305,7 +312,7 @@ impl Clocks {
         }
         self.judge(ahead_ns);
         self.believe(believed_ns);
-        self.judge_hold();
+        self.judge_hold(false);
     }
 
     /// Judges the guard. A step forward may be believed in three cases: it is small, the clock was set long enough ago,
@@ -405,6 +412,39 @@ mod tests {
         clocks.glitch = Some(Glitch { less_ns: 3_600_000 * MS_NS, ..glitch });
         clocks.end_glitch();
         assert!(clocks.verdict().expect_err("it was never there").contains("3600000 ms"));
+    }
+
+    /// A start on another boot, which finds the clock an hour ahead of what was written down.
+    fn held() -> Clocks {
+        let mut clocks = Clocks::new(1_500_000_000_000, 0, true);
+        // The number of milliseconds says which start it is.
+        clocks.pass(2_000_000, 0);
+        clocks.set_wall(clocks.reading.wall_ns + 3_600_000 * MS_NS);
+        clocks.restart();
+        assert_eq!(clocks.now().held_ms, 3_600_000);
+        clocks
+    }
+
+    /// Tests the checks of this file: they find a guard that holds back too short or too long.
+    #[test]
+    fn a_hold_ends_when_the_clock_has_stood_for_a_minute_and_not_before() {
+        let mut clocks = held();
+        clocks.pass(59_000_000_000, 0);
+        assert_eq!(clocks.now().held_ms, 3_600_000);
+        clocks.pass(1_000_000_000, 0);
+        assert_eq!(clocks.now().held_ms, 0);
+        clocks.verdict().expect("a guard holds back for a minute");
+
+        let mut clocks = held();
+        clocks.hold.as_mut().expect("it holds").since_ns = 0;
+        clocks.pass(59_998_000_000, 0);
+        assert!(clocks.verdict().expect_err("a minute is over").contains("still holds back"));
+
+        let mut clocks = held();
+        clocks.pass(30_000_000_000, 0);
+        clocks.hold.as_mut().expect("it holds").since_ns = clocks.reading.mono_ns;
+        clocks.pass(30_000_000_000, 0);
+        assert!(clocks.verdict().expect_err("half a minute").contains("at once"));
     }
 
     #[test]
