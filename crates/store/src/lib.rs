@@ -57,7 +57,7 @@ pub use bounds::Bounds;
 pub use clock_note::ClockNote;
 pub use descriptors::{descriptors_kept, is_lack_of_descriptors};
 pub use disk::{Disk, DiskError, DiskOp};
-pub use disk_store::{DiskStore, PinnedFile, PinnedFiles};
+pub use disk_store::{DiskStore, PinnedFile, PinnedFiles, stamps_of_copy};
 pub use error::OpenError;
 pub use fs_disk::FsDisk;
 pub use history::HistoryLimits;
@@ -74,6 +74,5 @@ pub use options::{AckLevel, ClockMode, LOG_FILE_BYTES_DEFAULT, StoreOptions};
 pub use report::{RecoveryReport, Torn};
 pub use root::{Root, directory_of, shards_of};
 #[doc(hidden)]
-pub use stamp::stamps_of_copy;
 pub use table::Table;
 pub use wall::{WallClock, WallSpan};

@@ -11,7 +11,6 @@ use std::sync::Arc;
 use siphasher::sip::SipHasher13;
 
 use crate::disk::{Disk, DiskError};
-use crate::disk_store::PinnedFile;
 use crate::error::OpenError;
 use crate::io::{Call, run_calls};
 use crate::layout::{HEADER_BYTES, SHARD, STAMP, header, kind_of, read_own, unfinished};
@@ -82,17 +81,10 @@ pub(crate) fn keep_stamp<D: Disk, T: Disk>(from: &mut D, to: &mut T) -> Result<(
     }
 }
 
-/// Returns the stamps of a new copy: that of the data directory, and that of the folder of each shard. `number` is random, so that a folder
-/// of another copy is noticed.
-#[must_use]
-pub fn stamps_of_copy(number: u64) -> [PinnedFile; 2] {
+/// Returns the names and the contents of the stamps of a new copy: that of the data directory, and that of the folder of each shard.
+pub(crate) fn stamps_of_copy(number: u64) -> [(String, Vec<u8>); 2] {
     let stamp = Stamp { at: number.max(1), before: 0 };
-    [STAMP.to_owned(), stamp_in(SHARD)].map(|name| PinnedFile {
-        name: name.into(),
-        bytes: None,
-        len: 0,
-        content: Some(stamp.to_bytes().to_vec()),
-    })
+    [STAMP.to_owned(), stamp_in(SHARD)].map(|name| (name, stamp.to_bytes().to_vec()))
 }
 
 /// Compares the stamps of the folders of shards with the stamp of the data directory, and returns what is wrong. A data directory without a
@@ -386,19 +378,14 @@ mod tests {
     fn the_stamps_of_a_copy_are_of_one_moment() {
         let mut files = data();
         let [of_root, of_folder] = stamps_of_copy(7);
-        files.0.insert(of_root.name.to_string(), of_root.content.expect("it has bytes"));
-        let content = of_folder.content.expect("it has bytes");
+        files.0.extend([of_root]);
         for folder in ["0000", "0001"] {
-            files.0.insert(format!("{folder}/{}", of_folder.name), content.clone());
+            files.0.insert(format!("{folder}/{}", of_folder.0), of_folder.1.clone());
         }
         find(&mut files).expect("it opens");
         let mut other = data();
         let [_, of_other] = stamps_of_copy(8);
-        other.0.extend(
-            folders()
-                .iter()
-                .map(|folder| (stamp_in(folder), of_other.content.clone().expect("it has bytes"))),
-        );
+        other.0.extend(folders().iter().map(|folder| (stamp_in(folder), of_other.1.clone())));
         refuses(&files, &other);
     }
 

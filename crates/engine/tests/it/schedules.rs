@@ -595,7 +595,7 @@ fn new_rules_at_a_start_let_no_local_time_come_twice_and_lose_none() {
     world.pass_ms(3 * HOUR + 1_000);
     put(&mut world, cron()).expect("it stands");
     assert_eq!(after_start(world, an_hour_earlier), (1, 0, 0), "it is not lost");
-    // What is decided does not move over a start in the future.
+    // A decided instant does not move over a start in the future.
     let mut world = self::world();
     let start = Timestamp::from_ms(world.now.wall.as_ms() + 10 * HOUR as i64);
     put(&mut world, Schedule { start, ..cron() }).expect("it stands");

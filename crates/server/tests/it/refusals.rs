@@ -135,6 +135,25 @@ fn deep_and_large_bodies_are_refused() {
     connection.reply().assert_problem(413, "body-too-large", "in chunks");
 }
 
+/// A chunk whose size is malformed is refused before a status of success is sent, and nothing of the body is applied.
+#[test]
+fn a_malformed_chunk_size_is_a_bad_request() {
+    let served = Served::memory();
+    for (method, target) in [("PUT", TASK), ("POST", TASKS), ("POST", "/v1/queues/q/batch")] {
+        for broken in ["zz\r\n", "-2\r\n{}\r\n0\r\n\r\n", "0x2\r\n{}\r\n0\r\n\r\n", "\r\n{}\r\n0\r\n\r\n"] {
+            let mut connection = served.connect();
+            let head = format!(
+                "{method} {target} HTTP/1.1\r\nHost: {}\r\nTransfer-Encoding: chunked\r\n\r\n",
+                served.addr
+            );
+            connection.send(format!("{head}{broken}").as_bytes());
+            let reply = connection.reply();
+            reply.assert_problem(400, "bad-request", &format!("{method} {target} {broken:?}"));
+            assert_eq!(served.counts("q"), [0, 0, 0], "{method} {target} {broken:?}");
+        }
+    }
+}
+
 #[test]
 fn a_client_that_keeps_sending_can_read_the_refusal() {
     let served = Served::memory();

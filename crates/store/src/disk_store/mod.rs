@@ -13,5 +13,5 @@ mod reader;
 mod setup;
 mod store;
 
-pub use pin::{PinnedFile, PinnedFiles};
+pub use pin::{PinnedFile, PinnedFiles, stamps_of_copy};
 pub use store::DiskStore;

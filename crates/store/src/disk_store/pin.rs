@@ -6,6 +6,7 @@ use super::store::DiskStore;
 use crate::disk::Disk;
 use crate::io::Io;
 use crate::layout::{META, newest_file};
+use crate::stamp;
 
 /// The parts of files that a copy needs. The copy opens as the store was when the files were pinned.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -28,6 +29,18 @@ pub struct PinnedFile {
     pub len: u64,
     /// The content of the copy, if it is given. Then the file is not read, because it may name files that are not in the copy.
     pub content: Option<Vec<u8>>,
+}
+
+/// Returns the stamps of a new copy: that of the data directory, and that of the folder of each shard. `number` is random, so that a folder
+/// of another copy is noticed.
+#[must_use]
+pub fn stamps_of_copy(number: u64) -> [PinnedFile; 2] {
+    stamp::stamps_of_copy(number).map(|(name, content)| PinnedFile {
+        name: name.into(),
+        bytes: None,
+        len: 0,
+        content: Some(content),
+    })
 }
 
 impl<D: Disk, I: Io<D>> DiskStore<D, I> {
