@@ -43,6 +43,8 @@ pub(crate) struct Ledger {
     /// While true, a full batch is not sealed.
     together: bool,
     in_flight: Option<InFlight>,
+    /// The number of commits that the store has reported as durable since the start, empty ones included.
+    commits: u64,
     room: Room,
     barrier: CommitBarrier,
     last_request: RequestId,
@@ -65,6 +67,7 @@ impl Ledger {
             batch: WriteBatch::new(bounds),
             together: false,
             in_flight: None,
+            commits: 0,
             room: Room::new(acquired.room),
             barrier: CommitBarrier::default(),
             last_request: RequestId(0),
@@ -101,6 +104,11 @@ impl Ledger {
         self.last_request = RequestId(self.last_request.0 + 1);
         out.push(Effect::Request { id: self.last_request, request });
         self.last_request
+    }
+
+    /// Returns the number of commits that the store has reported as durable since the start, empty ones included.
+    pub(crate) fn commits(&self) -> u64 {
+        self.commits
     }
 
     /// Answers a call once all changes that are applied by now are durable.

@@ -56,6 +56,7 @@ impl Ledger {
         assert_eq!(done.request, request, "commits are answered one by one");
         assert!(done.seq >= self.durable, "commit {} comes after {}", done.seq, self.durable);
         self.durable = done.seq;
+        self.commits += 1;
         self.room.reported(room, self.batch.growth(), now);
         done.slots
     }

@@ -14,15 +14,17 @@ use crate::name::{QueueName, ScheduleName};
 use crate::schedule::{Cadence, ScheduleId, ScheduleRecord, name_in_key};
 use crate::seam::{DueKey, Filter, Page, Request, RequestId};
 use crate::task::Task;
-use crate::time::{Now, Seq, Timestamp};
+use crate::time::{Now, Timestamp};
 
-/// The largest number of tasks that a search reads at a time. After each failure, the next page is half as large.
+/// The largest number of tasks that a search reads at a time. After each failure that counts, the next page is half as large, and after each
+/// answer it is twice as large again.
 const PAGE_MAX: usize = 256;
 /// How long a search waits after the store could not answer (ms).
 const AGAIN_MS: u64 = 1_000;
 /// If the store could not answer this often in a row, the schedules go on with the live tasks that they know. A store may need longer for a page
 /// than it may take, each time, and a schedule that never fires does more harm than one that does not wait. A failure counts only if a commit
-/// became durable since the failure before: a store that is away takes no commits, and is waited for.
+/// became durable since the failure before: a store that is away takes no commits, and is waited for. After each failure, the engine makes an empty
+/// commit if there is no other one.
 const FAILURES_MAX: u32 = 5;
 
 /// A search through all live tasks of a queue, for the schedules of the queue that have to know the live tasks of their names.
@@ -39,8 +41,8 @@ pub(super) struct LiveSearch {
     not_before_ms: u64,
     /// The failures in a row that count.
     failures: u32,
-    /// The number of the last durable commit at the last failure. `None`: the last page was answered, or none was asked for.
-    failed_at: Option<Seq>,
+    /// The number of commits at the last failure. `None`: the last page was answered, or none was asked for.
+    failed_at: Option<u64>,
     /// The largest size of the next page (tasks).
     page_max: usize,
 }
@@ -209,6 +211,7 @@ impl Recurrence {
         match page.next {
             Some(next) if !search.schedules.is_empty() && ledger.takes_changes() => {
                 (search.after, search.request, search.failures, search.failed_at) = (next, None, 0, None);
+                search.page_max = (search.page_max * 2).min(PAGE_MAX);
                 self.live_search = Some(search);
             }
             None if ledger.takes_changes() => self.all_counted(ledger, search.schedules),
@@ -227,12 +230,12 @@ impl Recurrence {
     /// Takes in that the store could not answer. The same page is asked for again later, unless that has failed too often.
     pub(crate) fn search_failed(&mut self, ledger: &mut Ledger, now: Now) {
         let Some(mut search) = self.live_search.take() else { return };
-        let durable = ledger.durable();
-        if search.failed_at.is_none_or(|at| at < durable) {
+        if search.failed_at.is_none_or(|at| at < ledger.commits()) {
             search.failures += 1;
+            search.page_max = (search.page_max / 2).max(1);
         }
-        search.failed_at = Some(durable);
-        search.page_max = (search.page_max / 2).max(1);
+        search.failed_at = Some(ledger.commits());
+        ledger.ask_for_room();
         if search.failures >= FAILURES_MAX && ledger.takes_changes() {
             return self.all_counted(ledger, search.schedules);
         }
