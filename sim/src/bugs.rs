@@ -57,7 +57,7 @@ pub const STATEMENTS: [Bug; 10] = [
 ///
 /// A cancelled task that comes back breaks P5, an acked one P4; the seed decides which of the two comes first. A task
 /// that is lost and put again looks like a second task (P6).
-pub const BUGS: [Bug; 58] = [
+pub const BUGS: [Bug; 61] = [
     // In the store.
     bug("reply-before-sync", &["P1", "P4", "P5", "P6"]),
     bug("no-dir-sync", &["P1"]),
@@ -81,6 +81,7 @@ pub const BUGS: [Bug; 58] = [
     bug("wall-clock-wait", &["P7"]),
     // A task that expires or fires too early does so by a clock that the start had no reason to believe.
     bug("hold-forgotten", &["P2", "P4", "P5", "limits"]),
+    bug("hold-outlasts", &["P7", "P3"]),
     bug("lost-wake-up", &["P3"]),
     bug("cancel-after-grant", &["P5"]),
     // The old slot of the task may belong to another task when it is opened, and that task then fires early.
@@ -100,6 +101,8 @@ pub const BUGS: [Bug; 58] = [
     bug("instant-made-twice", &["P6", "P4"]),
     bug("turn-forgotten", &["P3"]),
     bug("turn-of-before-forgotten", &["limits"]),
+    bug("zone-change-forgotten", &["P6", "P1"]),
+    bug("zone-of-before-forgotten", &["P6", "P1"]),
     bug("pause-outlasts", &["P3", "P4"]),
     bug("rate-forgotten", &["limits"]),
     bug("gate-forgotten", &["P3"]),

@@ -64,6 +64,8 @@ pub struct Coverage {
     pub glitches: u64,
     /// Times the wall clock stood still.
     pub freezes: u64,
+    /// Times that the rules of a time zone changed, which a schedule is in.
+    pub zones: u64,
     /// Starts that held back what fell due, because the wall clock was far ahead of what was written down.
     pub holds: u64,
     /// Times that a long time passed (up to 30 days) without a turn of the server.
@@ -163,6 +165,7 @@ impl AddAssign for Coverage {
         self.jumps += other.jumps;
         self.glitches += other.glitches;
         self.holds += other.holds;
+        self.zones += other.zones;
         self.freezes += other.freezes;
         self.stalls += other.stalls;
         self.lists += other.lists;
@@ -235,8 +238,15 @@ impl fmt::Display for Coverage {
         )?;
         writeln!(
             f,
-            "wall clock: jumps {}, glitches {}, freezes {}, far ahead at a start {}; stalls {}; full disks {}, calls refused for space {}",
-            self.jumps, self.glitches, self.freezes, self.holds, self.stalls, self.full, self.refused_full
+            "wall clock: jumps {}, glitches {}, freezes {}, far ahead at a start {}; stalls {}; rules of a zone changed {}; full disks {}, calls refused for space {}",
+            self.jumps,
+            self.glitches,
+            self.freezes,
+            self.holds,
+            self.stalls,
+            self.zones,
+            self.full,
+            self.refused_full
         )?;
         writeln!(
             f,

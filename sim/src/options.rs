@@ -111,12 +111,14 @@ pub struct Options {
     pub targets_percent: u64,
     /// Percent of the graceful stops after which the wall clock jumps before the start.
     pub stopped_jump_percent: u64,
+    /// Per mille of steps at which the rules of a time zone change, which some schedules are in. 0: no schedule is in that zone.
+    pub zones_permille: u64,
 }
 
 /// The name of an option, and its field.
 type Field = (&'static str, fn(&mut Options) -> &mut u64);
 
-const FIELDS: [Field; 50] = [
+const FIELDS: [Field; 51] = [
     ("clients", |o| &mut o.clients),
     ("queues", |o| &mut o.queues),
     ("keys", |o| &mut o.keys),
@@ -167,6 +169,7 @@ const FIELDS: [Field; 50] = [
     ("owners-permille", |o| &mut o.owners_permille),
     ("targets-percent", |o| &mut o.targets_percent),
     ("stopped-jump-percent", |o| &mut o.stopped_jump_percent),
+    ("zones-permille", |o| &mut o.zones_permille),
 ];
 
 impl Options {
@@ -225,6 +228,7 @@ impl Options {
             owners_permille: rng.pick(&[0, 0, 0, 10, 40]),
             targets_percent: rng.pick(&[0, 0, 5, 20]),
             stopped_jump_percent: rng.pick(&[0, 0, 50]),
+            zones_permille: rng.pick(&[0, 0, 10, 50]),
         }
     }
 

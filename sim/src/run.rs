@@ -154,7 +154,7 @@ impl World {
         let wall_ms = clocks.now().wall.as_ms();
         Self {
             workload: Workload::new(&options, rng.split()),
-            planner: Planner::new(&options, Rng::new(seed ^ 0x726f_7461)),
+            planner: Planner::new(&options, Rng::new(seed ^ 0x726f_7461), Rng::new(seed ^ 0x7a6f_6e65)),
             keeper: Keeper::new(&options, Rng::new(seed ^ 0x6a6f_6273)),
             pusher: Pusher::new(&options, Rng::new(seed ^ 0x7075_7368)),
             forecasts: Rng::new(seed ^ 0x666f_7265),
@@ -236,6 +236,7 @@ impl World {
         self.end_waits(25);
         let client = self.rng.index(self.clients.len());
         self.send(client)?;
+        self.change_zone();
         self.plan();
         self.keep_jobs();
         self.push();

@@ -48,7 +48,7 @@ pub(crate) struct Recurrence {
     not_durable: BTreeSet<ScheduleId>,
     /// The number of instants that wait for live tasks to end, of all schedules.
     waiting: usize,
-    /// Schedules that make no task before the live tasks of their names were looked for in the store.
+    /// Schedules that make no task before a search in the store has found the live tasks of their names.
     uncounted: BTreeSet<ScheduleId>,
     /// The queues of schedules that came into `uncounted` since the queues were looked at last.
     uncounted_queues: BTreeSet<QueueName>,

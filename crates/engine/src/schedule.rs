@@ -49,7 +49,7 @@ pub enum Cadence {
         ms: u64,
     },
     /// One instant after another. The first instant is the start, or the put if the start has passed. Without a start, the first instant is
-    /// one delay after the put. Each later instant is one delay after the task before has ended or was given up.
+    /// one delay after the put. Each later instant is one delay after the last live task with the name has ended or was given up.
     FixedDelay {
         /// The delay (ms).
         ms: u64,
@@ -232,15 +232,17 @@ pub struct ScheduleRecord {
     pub decided: Timestamp,
     /// The first instant that is not decided; `None`: there is none, or the engine does not know it yet.
     pub next: Option<Timestamp>,
-    /// The offset from UTC (s) that the zone of a cron expression had at `decided`, by the rules with which `next` was found. Other rules, at the
+    /// The offset from UTC (s) that the zone of a cron expression had at `decided`, by the rules with which it was decided. Other rules, at the
     /// next start too, may have another one: then `decided` moves to the instant at which the clock shows the same local time. `None`: it is not
     /// known, or the cadence has no zone.
     pub offset_s: Option<i32>,
+    /// The same for `next`: the offset at `decided` once `next` is decided.
+    pub next_offset_s: Option<i32>,
     /// The last instant that got a task.
     pub last: Option<Timestamp>,
     /// The number of tasks made so far. For an imported schedule, the tasks that the other store made are included.
     pub made: u64,
-    /// The number of instants left out. An instant is left out if it was missed, if the task before was live, if its key was taken, or if
+    /// The number of instants left out. An instant is left out if it was missed, if another task with the name was live, if its key was taken, or if
     /// the queue took no task. A waiting instant is left out if a put changes the cadence, the start, the end or the count so that the
     /// instant is excluded.
     pub skipped: u64,
@@ -265,6 +267,7 @@ impl ScheduleRecord {
             decided,
             next: None,
             offset_s: None,
+            next_offset_s: None,
             last: None,
             made: 0,
             skipped: 0,
@@ -308,12 +311,22 @@ impl ScheduleRecord {
         beyond(self.decided, self.schedule.start)
     }
 
-    /// Takes in the answer for the first instant after [`beyond`](Self::beyond): the next instant, and the offset of the zone at `decided`.
+    /// Takes in the answer for the first instant after [`beyond`](Self::beyond): the next instant, and the offsets of the zone.
     pub(crate) fn note_next(&mut self, found: Option<FoundInstant>) {
         self.next = self.in_time(found.map(|found| found.at));
-        // Before its start, a schedule has decided nothing by the local time of its zone.
+        self.next_offset_s = found.filter(|_| self.next.is_some()).and_then(|found| found.offset_s);
+        // Before its start, a schedule has decided nothing by the local time of its zone. A known offset is that of the rules by which `decided`
+        // was decided, and the rules of this answer may be others.
         let is_of_decided = self.beyond() == self.decided;
-        self.offset_s = found.and_then(|found| found.offset_s).filter(|_| is_of_decided);
+        if self.offset_s.is_none() && is_of_decided {
+            self.offset_s = found.and_then(|found| found.asked_offset_s);
+        }
+    }
+
+    /// Notes that all instants up to this one are decided.
+    pub(crate) fn decide(&mut self, last: FoundInstant) {
+        let of_next = self.next_offset_s.filter(|_| self.next == Some(last.at));
+        (self.decided, self.offset_s) = (last.at, last.offset_s.or(of_next));
     }
 
     /// Whether the tasks made and the waiting instants together have reached the count.
@@ -384,15 +397,17 @@ pub struct FoundInstant {
     pub at: Timestamp,
     /// For [`Which::LastUntil`]: the number of instants from `from` to this one, both included. Otherwise 1.
     pub count: u64,
-    /// For [`Which::FirstAfter`]: the offset from UTC that the zone has at the instant of the question (s). Otherwise `None`.
+    /// The offset from UTC that the zone has at `at` (s); `None`: it is not known, or there is no zone.
     pub offset_s: Option<i32>,
+    /// For [`Which::FirstAfter`]: the same at the instant of the question. Otherwise `None`.
+    pub asked_offset_s: Option<i32>,
 }
 
 impl FoundInstant {
     /// Makes an instant that stands for itself alone.
     #[must_use]
     pub fn one(at: Timestamp) -> Self {
-        Self { at, count: 1, offset_s: None }
+        Self { at, count: 1, offset_s: None, asked_offset_s: None }
     }
 
     /// Makes the instant `last` that stands for all instants of an interval of `ms` from `first` on, both included.

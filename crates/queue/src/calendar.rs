@@ -1,9 +1,10 @@
 //! Tells the engine when cron expressions fire. The engine has no time zones and cannot compute these instants.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt;
 use std::sync::Arc;
 
-use jiff::tz::TimeZone;
+use jiff::tz::{Offset, TimeZone};
 
 use tickwheel_engine::{
     Effect, Engine, FoundInstant, Input, InstantFound, InstantWanted, Now, Timestamp, Which,
@@ -26,11 +27,19 @@ pub(crate) struct Calendar {
     databases: Databases,
 }
 
-/// The databases of time zones. Each function finds a zone by its name.
-#[derive(Debug)]
+/// Finds a zone by its name.
+type Find = Box<dyn Fn(&str) -> Option<TimeZone> + Send>;
+
+/// The databases of time zones.
 struct Databases {
-    of_machine: fn(&str) -> Option<TimeZone>,
-    of_build: fn(&str) -> Option<TimeZone>,
+    of_machine: Find,
+    of_build: Find,
+}
+
+impl fmt::Debug for Databases {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Databases").finish_non_exhaustive()
+    }
 }
 
 /// The rules of one zone.
@@ -56,12 +65,23 @@ pub(crate) struct ZoneNews {
 
 impl Default for Calendar {
     fn default() -> Self {
-        let databases = Databases { of_machine: zones::of_machine, of_build: zones::of_build };
+        Self::of(Databases { of_machine: Box::new(zones::of_machine), of_build: Box::new(zones::of_build) })
+    }
+}
+
+impl Calendar {
+    fn of(databases: Databases) -> Self {
         Self { known: HashMap::new(), zones: BTreeMap::new(), databases }
     }
 }
 
 impl Calendar {
+    /// Returns a calendar whose zones are at an offset from UTC (s) that `offset_of` tells; `None`: there is no such zone.
+    pub(crate) fn with_offsets(offset_of: impl Fn(&str) -> Option<i32> + Send + 'static) -> Self {
+        let find = move |name: &str| Offset::from_seconds(offset_of(name)?).ok().map(TimeZone::fixed);
+        Self::of(Databases { of_machine: Box::new(find), of_build: Box::new(|_| None) })
+    }
+
     /// Takes the questions of the engine out of `effects` and gives the engine the answers, until the engine has no more questions.
     pub(crate) fn answer(&mut self, engine: &mut Engine, now: Now, effects: &mut Vec<Effect>) {
         loop {
@@ -85,17 +105,25 @@ impl Calendar {
         Ok(match *which {
             Which::FirstAfter(after) => {
                 let cron = self.cron(text, zone).map_err(told)?;
-                let found = cron.next_after(after).map(|found| FoundInstant::one(found.at));
-                found.map(|found| FoundInstant { offset_s: cron.offset_s(after), ..found })
+                cron.next_after(after).map(|found| FoundInstant {
+                    offset_s: cron.offset_s(found.at),
+                    asked_offset_s: cron.offset_s(after),
+                    ..FoundInstant::one(found.at)
+                })
             }
             Which::LastUntil { from, until } => {
                 let cron = self.cron(text, zone).map_err(told)?;
-                let last = last_until(cron, until).map(FoundInstant::one);
-                last.map(|last| FoundInstant { count: cron.count(from, last.at), ..last })
+                last_until(cron, until).map(|at| FoundInstant {
+                    count: cron.count(from, at),
+                    offset_s: cron.offset_s(at),
+                    ..FoundInstant::one(at)
+                })
             }
             Which::Moved { at, offset_s } => {
-                let moved = self.rules(zone).and_then(|rules| zones::moved(offset_s, &rules, at));
-                Some(FoundInstant::one(moved.unwrap_or(at)))
+                let rules = self.rules(zone);
+                let moved = rules.as_ref().and_then(|rules| zones::moved(offset_s, rules, at)).unwrap_or(at);
+                let offset_s = rules.and_then(|rules| zones::offset_s(&rules, moved));
+                Some(FoundInstant { offset_s, ..FoundInstant::one(moved) })
             }
         })
     }
@@ -217,11 +245,8 @@ mod tests {
 
     /// A calendar of a machine that has this zone only. `is_in_build`: the build has it, too, an hour west of there.
     fn moving_calendar(is_in_build: bool) -> Calendar {
-        let of_build: fn(&str) -> Option<TimeZone> = match is_in_build {
-            true => |_| Some(TimeZone::fixed(jiff::tz::offset(1))),
-            false => |_| None,
-        };
-        Calendar { databases: Databases { of_machine: moving, of_build }, ..Calendar::default() }
+        let of_build = move |_: &str| is_in_build.then(|| TimeZone::fixed(jiff::tz::offset(1)));
+        Calendar::of(Databases { of_machine: Box::new(moving), of_build: Box::new(of_build) })
     }
 
     thread_local! {
@@ -268,7 +293,7 @@ mod tests {
         HOURS.set(Some(2));
         assert_eq!(calendar.look_again().changed, ["Test/Moving".into()]);
         assert_eq!(calendar.tell(&wanted).expect("told").map(|found| found.at.as_ms()), Some(3 * 3_600_000));
-        assert_eq!(calendar.tell(&wanted).expect("told").and_then(|found| found.offset_s), Some(7_200));
+        assert_eq!(calendar.tell(&wanted).expect("told").and_then(|found| found.asked_offset_s), Some(7_200));
     }
 
     #[test]

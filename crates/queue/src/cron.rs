@@ -197,8 +197,7 @@ impl Cron {
 
     /// Returns the offset of the zone from UTC at an instant (s). `None`: the calendar does not have the instant.
     pub(crate) fn offset_s(&self, at: Timestamp) -> Option<i32> {
-        let at = jiff::Timestamp::from_millisecond(at.as_ms()).ok()?;
-        Some(self.zone.to_offset(at).seconds())
+        zones::offset_s(&self.zone, at)
     }
 
     /// Returns the name of the zone.

@@ -108,6 +108,14 @@ impl<S: ShardStore> Shard<S> {
         shard
     }
 
+    /// Takes the offset of each time zone from UTC (s) from `offset_of`, and no rules from a database; `None`: there is no such zone. So a driver that
+    /// supplies the time supplies the zones, too.
+    #[must_use]
+    pub fn with_offsets(mut self, offset_of: impl Fn(&str) -> Option<i32> + Send + 'static) -> Self {
+        self.calendar = Calendar::with_offsets(offset_of);
+        self
+    }
+
     /// Returns the shard's number, and the number of all shards.
     #[must_use]
     pub fn id(&self) -> ShardId {
@@ -193,6 +201,12 @@ impl<S: ShardStore> Shard<S> {
     /// [`Input::ZonesChanged`].
     pub(crate) fn look_at_zones(&mut self) -> ZoneNews {
         self.calendar.look_again()
+    }
+
+    /// Looks the zones of cron expressions up again, and returns those with other rules than before. The next turn has to give the engine
+    /// [`Input::ZonesChanged`] with them.
+    pub fn changed_zones(&mut self) -> Vec<Arc<str>> {
+        self.look_at_zones().changed
     }
 
     /// Appends the answers that may leave to `answers`. Returns whether the driver should call [`turn`](Self::turn) again at once.

@@ -517,7 +517,7 @@ impl Book {
         self.worlds = worlds.map(with).collect();
     }
 
-    /// Whether the task was once such a one that it `is_it`, at this stamp or later.
+    /// Whether `is_it` was true of the task at some moment, in some world, at this stamp or later.
     fn was(&self, since: u64, is_it: impl Fn(Task) -> bool) -> bool {
         let earlier = self.earlier.iter().filter(|(until, _)| *until >= since);
         earlier.flat_map(|(_, tasks)| tasks).any(|task| is_it(*task))

@@ -15,9 +15,15 @@ pub enum Beat {
     Every(u64),
     /// Instants at this distance (ms), counted from the Unix epoch, as a cron expression gives them.
     Cron(u64),
+    /// Instants at which the clock of a zone shows a multiple of this length (ms), at least [`OFFSET_MS_MAX`]. The rules of the zone may change.
+    Zoned(u64),
     /// The next instant comes this time after the end of the previous task (ms).
     Delay(u64),
 }
+
+/// The clock of the zone of [`Beat::Zoned`] is ahead of UTC by less than this (ms). So each instant belongs to one local time, under all rules: the next
+/// multiple of the length.
+pub const OFFSET_MS_MAX: u64 = 60_000;
 
 /// The rule for missed instants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,6 +135,9 @@ pub struct Rota {
     books: BTreeMap<String, Book>,
     /// The highest reading of the wall clock so far (ms).
     high: i64,
+    /// By how much the clock of the zone is ahead of UTC (ms): now, and so far.
+    ahead_ms: u64,
+    offsets: BTreeSet<u64>,
 }
 
 type Verdict = Result<(), Violation>;
@@ -137,6 +146,27 @@ impl Rota {
     /// Takes a reading of the wall clock (ms).
     pub fn time(&mut self, wall_ms: i64) {
         self.high = self.high.max(wall_ms);
+    }
+
+    /// The rules of the zone are such now that its clock is ahead of UTC by this (ms).
+    pub fn zone_is_ahead(&mut self, ahead_ms: u64) {
+        self.ahead_ms = ahead_ms;
+        self.offsets.insert(ahead_ms);
+    }
+
+    /// A look at a schedule was answered by a server that knows the present rules, and has decided by them.
+    ///
+    /// # Errors
+    /// The next instant is none under these rules.
+    pub fn is_by_these_rules(&self, name: &str, shown: &Shown) -> Verdict {
+        let beat = self.books[name].plans[&shown.number].0.beat;
+        match (beat, shown.next) {
+            (Beat::Zoned(ms), Some(next)) if ahead_at(next, ms) != self.ahead_ms => {
+                let what = format!("the zone is {} ms ahead, and {shown:?}", self.ahead_ms);
+                Err(broken("P6", name, what))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The stored plan. `Some(None)`: no schedule is stored. `None`: it is unknown which plan is stored.
@@ -276,6 +306,7 @@ impl Rota {
                 made.at >= anchor && (made.at - anchor).unsigned_abs().is_multiple_of(ms)
             }
             (Beat::Cron(ms), _) => made.at.unsigned_abs().is_multiple_of(ms),
+            (Beat::Zoned(ms), _) => self.offsets.contains(&ahead_at(made.at, ms)),
             (Beat::Every(_), None) | (Beat::Delay(_), _) => true,
         };
         if !on_beat {
@@ -293,6 +324,13 @@ impl Rota {
             Some(task) if task.over => return bad("P4", "it was acked"),
             Some(_) => return Ok(()),
             None => {}
+        }
+        if let Beat::Zoned(ms) = plan.beat {
+            let of_plan = book.tasks.iter().filter(|(_, task)| task.number == made.number);
+            let mut times = of_plan.map(|(at, _)| local(*at, ms));
+            if times.any(|time| time == local(made.at, ms)) {
+                return bad("P6", "a second task of one local time");
+            }
         }
         let of_plan = book.tasks.values().filter(|task| task.number == made.number);
         let takes_turns = plan.early != Early::Allow || matches!(plan.beat, Beat::Delay(_));
@@ -335,9 +373,12 @@ impl Rota {
     pub fn caught_up(&self, name: &str, shown: &Shown, wall_ms: i64) -> Verdict {
         let plan = self.books[name].plans[&shown.number].0;
         let is_over = plan.count.is_some_and(|count| shown.made + shown.waiting as u64 >= count);
-        let (Beat::Every(step) | Beat::Cron(step) | Beat::Delay(step)) = plan.beat;
+        let step = match plan.beat {
+            Beat::Every(step) | Beat::Cron(step) | Beat::Delay(step) => step,
+            Beat::Zoned(step) => step + OFFSET_MS_MAX,
+        };
         let last = plan.end.unwrap_or(i64::MAX);
-        let ends = matches!(plan.beat, Beat::Cron(_)) && wall_ms > LAST_CRON_MS
+        let ends = matches!(plan.beat, Beat::Cron(_) | Beat::Zoned(_)) && wall_ms > LAST_CRON_MS
             // The server may have ended the schedule at a higher reading, before the clock was set back. A schedule
             // that has ended stays so.
             || last <= self.high.max(plan.start.unwrap_or(i64::MIN)).saturating_add_unsigned(step);
@@ -378,7 +419,7 @@ impl Rota {
         }
         for (number, (plan, first)) in book.plans.iter().filter(|(number, _)| book.numbers.contains(number)) {
             let step = match plan.beat {
-                Beat::Every(ms) | Beat::Cron(ms)
+                Beat::Every(ms) | Beat::Cron(ms) | Beat::Zoned(ms)
                     if plan.missed == Missed::All && plan.early == Early::Allow =>
                 {
                     ms
@@ -387,9 +428,13 @@ impl Rota {
             };
             // Instants before the first one that this plan was shown with are left out. They belong to an earlier plan,
             // or they waited for the end of a task.
-            let first = first.and_then(|first| first.next).unwrap_or(i64::MAX);
-            let of_plan: Vec<i64> =
-                there.iter().filter(|(at, of)| of == number && *at >= first).map(|(at, _)| *at).collect();
+            let time_of = |at: i64| match plan.beat {
+                Beat::Zoned(ms) => local(at, ms),
+                _ => at,
+            };
+            let first = first.and_then(|first| first.next).map_or(i64::MAX, time_of);
+            let times = there.iter().filter(|(_, of)| of == number).map(|(at, _)| time_of(*at));
+            let of_plan: Vec<i64> = times.filter(|time| *time >= first).collect();
             if let Some(gap) =
                 of_plan.windows(2).find(|pair| pair[0].saturating_add_unsigned(step) != pair[1])
             {
@@ -421,6 +466,16 @@ impl Book {
     fn tasks_of_this(&self) -> impl Iterator<Item = (&i64, &Task)> {
         self.tasks.iter().filter(|(_, task)| self.numbers.contains(&task.number))
     }
+}
+
+/// By how much the clock of the zone is ahead of UTC if it shows a multiple of `ms` at this instant (ms).
+fn ahead_at(at: i64, ms: u64) -> u64 {
+    at.wrapping_neg().rem_euclid(ms.cast_signed()).unsigned_abs()
+}
+
+/// The local time of an instant of [`Beat::Zoned`], as the instant at which a clock in UTC shows it (ms).
+fn local(at: i64, ms: u64) -> i64 {
+    at.saturating_add_unsigned(ahead_at(at, ms))
 }
 
 fn broken(promise: &'static str, name: &str, what: String) -> Violation {
@@ -524,6 +579,27 @@ mod tests {
         rota.caught_up("s", &over, 4_500).expect("its end is over");
         let rota = begun(Plan { end: Some(90_000), ..PLAN });
         assert_eq!(promise(rota.caught_up("s", &over, 4_500)), "P3", "there is more to come");
+    }
+
+    #[test]
+    fn no_local_time_comes_twice_and_none_is_lost_when_rules_change() {
+        let begun = || {
+            let mut rota = begun(Plan { beat: Beat::Zoned(60_000), ..PLAN });
+            rota.time(1_000_000);
+            [0, 20_000].into_iter().for_each(|ahead_ms| rota.zone_is_ahead(ahead_ms));
+            rota.delivered("s", &made(60_000, 5)).expect("right");
+            rota
+        };
+        let mut rota = begun();
+        assert_eq!(promise(rota.delivered("s", &made(40_000, 6))), "P6", "00:01:00 once more");
+        assert_eq!(promise(rota.delivered("s", &made(90_000, 6))), "P6", "under no rules");
+        rota.delivered("s", &made(100_000, 6)).expect("00:02:00 under the new rules");
+        rota.complete("s", 2).expect("right");
+        let mut rota = begun();
+        rota.delivered("s", &made(160_000, 6)).expect("right as far as is known");
+        assert_eq!(promise(rota.complete("s", 2)), "P1", "00:02:00 is lost");
+        assert_eq!(promise(rota.is_by_these_rules("s", &shown(2, 180_000))), "P6", "by the rules of before");
+        rota.is_by_these_rules("s", &shown(2, 220_000)).expect("right");
     }
 
     #[test]

@@ -417,7 +417,7 @@ mod tests {
     /// A start on another boot, which finds the clock an hour ahead of what was written down.
     fn held() -> Clocks {
         let mut clocks = Clocks::new(1_500_000_000_000, 0, true);
-        // The number of milliseconds says which start it is.
+        // The time since the boot (ms) by 3 says what was written down: after 2 ms it is the note of another boot.
         clocks.pass(2_000_000, 0);
         clocks.set_wall(clocks.reading.wall_ns + 3_600_000 * MS_NS);
         clocks.restart();

@@ -102,7 +102,11 @@ impl World {
         self.owners.former = Some(server);
         self.oracle.recovered();
         match self.load(next)? {
-            Loaded::Up => Ok(()),
+            Loaded::Up => {
+                // A node that owned the shard before still has the rules of then.
+                self.look_at_zone();
+                Ok(())
+            }
             Loaded::Died => self.crashed("died when the shard got another owner"),
             Loaded::Refused(why) => {
                 let options = &self.options;
@@ -183,6 +187,7 @@ impl World {
 
     pub(super) fn node(&mut self, seat: Seat) -> Server {
         let config = self.engine_config();
-        Shard::new(ShardId::ONLY, seat, config, self.clocks.now())
+        let offsets = self.planner.offsets();
+        Shard::new(ShardId::ONLY, seat, config, self.clocks.now()).with_offsets(offsets)
     }
 }

@@ -1,6 +1,7 @@
 //! The planner: one client that puts schedules in a queue of its own, and works on the tasks that they make.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
 
 use tickwheel_engine::{CallId as ProductCall, Input};
 use tickwheel_queue as product;
@@ -8,12 +9,14 @@ use tickwheel_queue as product;
 use super::{Step, World};
 use crate::options::Options;
 use crate::oracle::Violation;
-use crate::oracle::rota::{Beat, Early, Made, Missed, Plan, Rota, Shown};
+use crate::oracle::rota::{Beat, Early, Made, Missed, OFFSET_MS_MAX, Plan, Rota, Shown};
 use crate::rng::Rng;
 
 /// The queue of the planner. No other client uses it.
 const QUEUE: &str = "rota";
 const NAMES: [&str; 3] = ["a", "b", "c"];
+/// A time zone whose rules change.
+const ZONE: &str = "Sim/Moving";
 /// The longest jitter of a schedule (ms).
 const JITTER_MS_MAX: u64 = 30;
 const LEASE_MS: u64 = 3_600_000;
@@ -32,6 +35,28 @@ pub(super) struct Planner {
     numbers: u64,
     /// For each schedule that existed at the end of the run: its name, and the number of tasks that it had made.
     made: Vec<(&'static str, u64)>,
+    zone: Zone,
+}
+
+/// The zone whose rules change.
+#[derive(Debug)]
+struct Zone {
+    /// Draws for the zone, so that the rest of a run is the same without it.
+    rng: Rng,
+    permille: u64,
+    /// By how much its clock is ahead of UTC (s).
+    ahead_s: Arc<AtomicI32>,
+    changes: u64,
+    /// Whether the server has decided all instants by the present rules, durably.
+    is_settled: bool,
+    /// The number of changes when the open call was made, if all was settled then.
+    asked_at: Option<u64>,
+}
+
+impl Zone {
+    fn settled_at(&self) -> Option<u64> {
+        self.is_settled.then_some(self.changes)
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -44,18 +69,39 @@ enum Asked {
 }
 
 impl Planner {
-    pub(super) fn new(options: &Options, rng: Rng) -> Self {
+    pub(super) fn new(options: &Options, rng: Rng, zones: Rng) -> Self {
         let percent = options.schedules_percent;
+        let mut oracle = Rota::default();
+        oracle.zone_is_ahead(0);
+        let zone = Zone {
+            rng: zones,
+            permille: options.zones_permille,
+            ahead_s: Arc::default(),
+            changes: 0,
+            is_settled: true,
+            asked_at: None,
+        };
         Self {
             rng,
             percent,
             bounds_percent: options.bounds_percent,
             wall_ms: options.wall_start_ms as i64,
-            oracle: Rota::default(),
+            oracle,
             open: None,
             held: Vec::new(),
             numbers: 0,
             made: Vec::new(),
+            zone,
+        }
+    }
+
+    /// Returns the offset of each zone from UTC (s), as all nodes find it.
+    pub(super) fn offsets(&self) -> impl Fn(&str) -> Option<i32> + Send + 'static {
+        let ahead_s = Arc::clone(&self.zone.ahead_s);
+        move |name| match name {
+            "UTC" => Some(0),
+            ZONE => Some(ahead_s.load(Ordering::Relaxed)),
+            _ => None,
         }
     }
 
@@ -76,6 +122,8 @@ impl Planner {
     pub(super) fn forget(&mut self) {
         self.open = None;
         self.held.clear();
+        // The next server asks for its decided instants by the present rules.
+        self.zone.is_settled = false;
     }
 
     fn next(&mut self) -> Asked {
@@ -109,8 +157,18 @@ impl Planner {
             Some(before) => before.beat,
             None => self.rng.pick(&[Beat::Every(ms), Beat::Cron(ms), Beat::Delay(ms)]),
         };
+        let beat = match beat {
+            Beat::Cron(ms) if self.zone.permille > 0 && self.zone.rng.chance(70) => {
+                Beat::Zoned(ms.max(OFFSET_MS_MAX))
+            }
+            beat => beat,
+        };
         let few = Some(self.rng.pick(&[1, 5, 40]));
-        let (start, end) = self.bounds(ms);
+        // Under other rules, another local time may be the first one after the start.
+        let (start, end) = match (self.bounds(ms), beat) {
+            ((_, end), Beat::Zoned(_)) => (None, end),
+            (bounds, _) => bounds,
+        };
         Plan {
             number: self.numbers,
             beat,
@@ -209,6 +267,9 @@ impl Planner {
             (Asked::Look(name), A::GetSchedule(Ok(view))) => {
                 let shown = shown(&view);
                 self.oracle.seen(name, Some(&shown))?;
+                if self.zone.asked_at.is_some() && self.zone.asked_at == self.zone.settled_at() {
+                    self.oracle.is_by_these_rules(name, &shown)?;
+                }
                 Ok(Some(Seen::Schedule(shown)))
             }
             (Asked::Look(name), A::GetSchedule(Err(E::NotFound))) => {
@@ -246,6 +307,42 @@ enum Seen {
 }
 
 impl World {
+    /// Changes the rules of the zone now and then, and lets the server look at them.
+    pub(super) fn change_zone(&mut self) {
+        let zone = &mut self.planner.zone;
+        if zone.permille == 0 || self.stopping || self.starved {
+            return;
+        }
+        let Some(server) = &mut self.server else { return };
+        if !zone.is_settled {
+            // A schedule that has still to be asked about keeps the server awake.
+            let is_asleep = server.next_wake().wall != Some(product::Timestamp::EPOCH);
+            zone.is_settled =
+                server.is_idle() && is_asleep && self.inputs.is_empty() && !server.asks_for_room();
+            return;
+        }
+        if zone.rng.below(1_000) >= zone.permille {
+            return;
+        }
+        let below_s = i32::try_from(OFFSET_MS_MAX / 1_000).expect("a minute");
+        let ahead_s = i32::try_from(zone.rng.below(below_s.unsigned_abs().into())).expect("below a minute");
+        zone.ahead_s.store(ahead_s, Ordering::Relaxed);
+        self.planner.oracle.zone_is_ahead(u64::from(ahead_s.unsigned_abs()) * 1_000);
+        self.trace.event(format_args!("the zone is {ahead_s} s ahead from now on"));
+        self.look_at_zone();
+    }
+
+    /// Lets the server look at the rules of the zone.
+    pub(super) fn look_at_zone(&mut self) {
+        let changed = self.server.as_mut().map(|server| server.changed_zones()).unwrap_or_default();
+        if !changed.is_empty() {
+            self.coverage.zones += 1;
+            self.planner.zone.changes += 1;
+            self.planner.zone.is_settled = false;
+            self.inputs.push(Input::ZonesChanged { zones: changed.into() });
+        }
+    }
+
     /// Makes the planner's next call, unless it waits for an answer. The options set the percentage of steps in which
     /// it does so.
     pub(super) fn plan(&mut self) {
@@ -263,6 +360,7 @@ impl World {
         self.trace.event(format_args!("call {id} of the planner: {asked:?}"));
         self.coverage.planned += 1;
         self.planner.called(&asked, self.clocks.now().wall.as_ms());
+        self.planner.zone.asked_at = self.planner.zone.settled_at();
         let command = self.planner.command(&asked);
         self.planner.open = Some((id, asked));
         Input::Call { call: ProductCall(id), command }
@@ -369,14 +467,15 @@ fn schedule(plan: &Plan) -> product::Schedule {
     let cadence = match plan.beat {
         Beat::Every(ms) => product::Cadence::Every { ms },
         Beat::Delay(ms) => product::Cadence::FixedDelay { ms },
-        Beat::Cron(ms) => {
+        Beat::Cron(ms) | Beat::Zoned(ms) => {
             let text = match ms {
                 1_000 => "* * * * * *",
                 60_000 => "0 * * * * *",
                 3_600_000 => "0 0 * * * *",
                 _ => "0 0 0 * * *",
             };
-            product::Cadence::Cron { text: text.into(), zone: "UTC".into() }
+            let zone = if matches!(plan.beat, Beat::Zoned(_)) { ZONE } else { "UTC" };
+            product::Cadence::Cron { text: text.into(), zone: zone.into() }
         }
     };
     let instant = |ms| product::Timestamp::from_ms(ms).expect("after 1970");

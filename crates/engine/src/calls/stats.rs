@@ -53,9 +53,9 @@ pub struct Stats {
     pub schedules: usize,
     /// Instants of schedules that became tasks.
     pub made_total: u64,
-    /// Instants of schedules that were left out, for example because they were missed, or because the task before had not ended.
+    /// Instants of schedules that were left out, for example because they were missed, or because another task with the name was live.
     pub skipped_total: u64,
-    /// Instants of schedules that have come and wait until the task before them ends.
+    /// Instants of schedules that have come and wait until the live tasks with the name have ended.
     pub instants_waiting: usize,
     /// Lateness of the tasks that fired, from `due_at` or a later put to ready: the number of tasks in each bucket of
     /// [`LATENESS_BOUNDS_MS`], and in one bucket beyond the last bound.

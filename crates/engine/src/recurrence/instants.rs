@@ -89,7 +89,7 @@ impl Recurrence {
     /// Handles the missed instants of a schedule up to the last one, `last`, which tells how many they are. Counts the instants that get no
     /// task as skipped. With [`CatchUp::Once`], handles the last one as an instant that has just come.
     fn missed(&mut self, ledger: &mut Ledger, now: Now, id: &ScheduleId, last: FoundInstant) {
-        let FoundInstant { at: last, count, .. } = last;
+        let FoundInstant { at, count, .. } = last;
         let record = self.get(id).expect("its instants are");
         let makes_up = record.schedule.catch_up == CatchUp::Once;
         let before = count - 1;
@@ -97,14 +97,14 @@ impl Recurrence {
         let mut record = ScheduleRecord::clone(record);
         record.skipped = record.skipped.saturating_add(left_out);
         if !makes_up {
-            record.decided = last;
+            record.decide(last);
             return self.step(ledger, id, record);
         }
         if before > 0 {
-            record.next = Some(last);
+            (record.next, record.next_offset_s) = (Some(at), last.offset_s);
             self.set(ledger, id, record);
         }
-        self.occur(ledger, now, id, last);
+        self.occur(ledger, now, id, at);
     }
 
     /// Takes in the driver's answer to the question `ask`: an instant, none, or an error.
@@ -131,7 +131,9 @@ impl Recurrence {
             Sought::Next => {
                 let mut noted = ScheduleRecord::clone(&record);
                 noted.note_next(found);
-                let is_known = (noted.next, noted.offset_s) == (record.next, record.offset_s);
+                // Without room, a known instant gets its task, and its offset is learnt again at the next start.
+                let is_known = noted.next == record.next
+                    && (noted.offset_s == record.offset_s || ledger.room_left() < ROOM_MIN);
                 if is_known || !ledger.takes_changes() {
                     return self.change(id);
                 }
@@ -141,14 +143,16 @@ impl Recurrence {
             Sought::Decided => {
                 // No instant gets a second task: not one that has a task, and not one that waits for it.
                 let used = record.last.max(record.waiting.last().copied()).unwrap_or_default();
-                let decided = instant.unwrap_or(record.decided).max(used);
-                if decided == record.decided {
+                let decided = found.filter(|found| found.at >= used).unwrap_or(FoundInstant::one(used));
+                if instant.is_none() || decided.at == record.decided {
                     if !self.ask_for_next(&id) {
                         self.change(id);
                     }
                     return;
                 }
-                self.step(ledger, &id, ScheduleRecord { decided, ..ScheduleRecord::clone(&record) });
+                let mut record = ScheduleRecord::clone(&record);
+                record.decide(decided);
+                self.step(ledger, &id, record);
             }
             Sought::LastMissed | Sought::LastLeftOut => {
                 // The instant that came counts, even if the driver does not know it any more.
@@ -179,7 +183,8 @@ impl Recurrence {
         if record.schedule.overlap != Overlap::Queue || !may_wait {
             return self.leave_out(ledger, now, id, at);
         }
-        let mut record = ScheduleRecord { decided: at, ..ScheduleRecord::clone(record) };
+        let mut record = ScheduleRecord::clone(record);
+        record.decide(FoundInstant::one(at));
         record.waiting.push(at);
         self.step(ledger, id, record);
     }
@@ -203,7 +208,8 @@ impl Recurrence {
 
     fn left_out(&mut self, ledger: &mut Ledger, now: Now, id: &ScheduleId, last: FoundInstant) {
         let mut record = ScheduleRecord::clone(self.get(id).expect("its instant came"));
-        (record.decided, record.next) = (last.at, record.after_a_delay(now));
+        record.decide(last);
+        record.next = record.after_a_delay(now);
         record.skipped = record.skipped.saturating_add(last.count);
         self.step(ledger, id, record);
     }
@@ -226,7 +232,7 @@ impl Recurrence {
     /// Sets the next instant of `record`, and writes the record down. For a cron expression, writes down no next instant, and asks the
     /// driver for the next instant unless the count is used up.
     pub(crate) fn step(&mut self, ledger: &mut Ledger, id: &ScheduleId, mut record: ScheduleRecord) {
-        record.offset_s = None;
+        record.next_offset_s = None;
         record.next = match record.schedule.cadence {
             Cadence::Every { ms } => record.in_time(Cadence::next_after(ms, record.anchor, record.beyond())),
             Cadence::FixedDelay { .. } => record.in_time(record.next),

@@ -119,6 +119,7 @@ impl Recurrence {
         record.may_have_more = takes_turns;
         if let Some(before) = &before {
             (record.last, record.made, record.skipped) = (before.last, before.made, before.skipped);
+            record.offset_s = before.offset_s.filter(|_| begins.goes_on);
             if takes_turns && before.schedule.takes_turns() {
                 record.running.clone_from(&before.running);
                 record.may_have_more = before.may_have_more;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::ledger::{schedule_bytes, task_bytes};
-use crate::schedule::{ScheduleId, ScheduleRecord, occurrence_key};
+use crate::schedule::{FoundInstant, ScheduleId, ScheduleRecord, occurrence_key};
 use crate::task::Task;
 use crate::tasks::Tasks;
 use crate::time::Timestamp;
@@ -29,7 +29,7 @@ impl Tasks<'_> {
         if of_waiting {
             record.waiting.remove(0);
         } else {
-            record.decided = at;
+            record.decide(FoundInstant::one(at));
         }
         if self.residence.live(&id.0, &key).is_some() {
             record.skipped = record.skipped.saturating_add(1);

@@ -28,11 +28,14 @@ fn hours_at(wanted: &InstantWanted, offset_s: i32) -> InstantFound {
     }
     let (hour, epoch) = (HOUR, Timestamp::EPOCH);
     let found = match wanted.which {
-        Which::FirstAfter(after) => Cadence::next_after(hour, epoch, after)
-            .map(|at| FoundInstant { offset_s: Some(offset_s), ..FoundInstant::one(at) }),
+        Which::FirstAfter(after) => Cadence::next_after(hour, epoch, after).map(|at| FoundInstant {
+            offset_s: Some(offset_s),
+            asked_offset_s: Some(offset_s),
+            ..FoundInstant::one(at)
+        }),
         Which::LastUntil { from, until } => Cadence::last_until(hour, epoch, until).map(|at| {
             let count = if at < from { 0 } else { at.ms_since(from) / hour + 1 };
-            FoundInstant { count, ..FoundInstant::one(at) }
+            FoundInstant { count, offset_s: Some(offset_s), ..FoundInstant::one(at) }
         }),
         Which::Moved { at, offset_s: before_s } => {
             let later_ms = i64::from(before_s - offset_s) * 1_000;
@@ -765,7 +768,6 @@ fn a_search_that_fails_again_and_again_is_given_up() {
     put(&mut world, Schedule { overlap: Overlap::Skip, ..every(1_000) }).expect("taken");
     for _ in 0..5 {
         assert!(record(&mut world).may_have_more);
-        world.put(Put::without_key(&queue("q"))).expect("a commit");
         world.leave_unanswered();
         world.pass_ms(1_000);
     }
@@ -783,6 +785,7 @@ fn a_search_waits_for_a_store_that_is_away() {
     let mut world = world.crash();
     world.hold_reads = true;
     put(&mut world, Schedule { overlap: Overlap::Skip, ..every(1_000) }).expect("taken");
+    world.hold_commits = true;
     for _ in 0..60 {
         assert_eq!(world.reads_held(), 1, "the search is under way");
         world.leave_unanswered();

@@ -382,6 +382,7 @@ mod tests {
             decided: at(2),
             next: Some(at(3)),
             offset_s: Some(-12 * 3_600),
+            next_offset_s: Some(-1),
             last: Some(at(0)),
             made: 4,
             skipped: 5,
@@ -391,7 +392,7 @@ mod tests {
         };
         let full = record.clone();
         (record.next, record.last, record.made, record.skipped) = (None, None, 0, 0);
-        record.offset_s = Some(14 * 3_600);
+        (record.offset_s, record.next_offset_s) = (Some(14 * 3_600), None);
         (record.running, record.may_have_more, record.waiting) = (Vec::new(), false, Vec::new());
         record.schedule = Arc::new(Schedule::new(Cadence::Every { ms: 1 }));
         let skips = Schedule {

@@ -31,6 +31,7 @@ mod tag {
     pub(super) const WAITING: u8 = 21;
     pub(super) const MAY_HAVE_MORE: u8 = 22;
     pub(super) const OFFSET_S: u8 = 23;
+    pub(super) const NEXT_OFFSET_S: u8 = 24;
 }
 
 mod cadence {
@@ -41,7 +42,7 @@ mod cadence {
 
 pub(super) fn put_schedule(out: &mut Vec<u8>, record: &ScheduleRecord) {
     let ScheduleRecord { schedule, version, anchor, decided, next, last, made, skipped, .. } = record;
-    let ScheduleRecord { running, may_have_more, waiting, offset_s, .. } = record;
+    let ScheduleRecord { running, may_have_more, waiting, offset_s, next_offset_s, .. } = record;
     let Schedule { cadence, start, end, count, jitter_ms, catch_up, overlap, body, terms } = &**schedule;
     let Body { payload, content_type, tags, timeline: _ } = &**body;
     match cadence {
@@ -89,7 +90,8 @@ pub(super) fn put_schedule(out: &mut Vec<u8>, record: &ScheduleRecord) {
     running.iter().for_each(|&id| put_member(out, tag::RUNNING, Some(id), put_varint));
     waiting.iter().for_each(|&at| put_member(out, tag::WAITING, Some(at), put_timestamp));
     put_member(out, tag::MAY_HAVE_MORE, Some(()).filter(|()| *may_have_more), |_, ()| {});
-    put_member(out, tag::OFFSET_S, *offset_s, |out, offset_s| put_varint(out, zigzag(offset_s)));
+    put_member(out, tag::OFFSET_S, *offset_s, put_offset);
+    put_member(out, tag::NEXT_OFFSET_S, *next_offset_s, put_offset);
 }
 
 /// Reads a schedule. The record has to end with the end of `reader`.
@@ -140,6 +142,7 @@ pub(super) fn read_schedule(
             tag::WAITING => record.waiting.push(timestamp(reader)?),
             tag::MAY_HAVE_MORE => record.may_have_more = true,
             tag::OFFSET_S => record.offset_s = Some(offset(reader)?),
+            tag::NEXT_OFFSET_S => record.next_offset_s = Some(offset(reader)?),
             _ if read_terms(tag, reader, &mut schedule.terms)? => {}
             _ => return Err(reader.error("a member of a later format")),
         }
@@ -149,12 +152,12 @@ pub(super) fn read_schedule(
     Ok(record)
 }
 
-/// Returns a number without a sign for an offset, so that small offsets of either sign are short: 0, -1, 1, -2 are 0, 1, 2, 3.
-fn zigzag(offset_s: i32) -> u64 {
-    u64::from((offset_s << 1 ^ offset_s >> 31).cast_unsigned())
+/// Writes an offset from UTC (s) as a number without a sign, so that small offsets of either sign are short: 0, -1, 1, -2 are 0, 1, 2, 3.
+fn put_offset(out: &mut Vec<u8>, offset_s: i32) {
+    put_varint(out, u64::from(((offset_s << 1) ^ (offset_s >> 31)).cast_unsigned()));
 }
 
-/// Reads an offset from UTC (s), written by [`zigzag`].
+/// Reads an offset from UTC (s), written by [`put_offset`].
 fn offset(reader: &mut Reader<'_>) -> Result<i32, DecodeError> {
     let written = u32::try_from(reader.varint()?).map_err(|_| reader.error("an offset out of range"))?;
     Ok((written >> 1).cast_signed() ^ -(written & 1).cast_signed())

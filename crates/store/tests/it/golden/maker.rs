@@ -77,6 +77,7 @@ fn every_member() -> RuleEffect {
         decided: at(2),
         next: Some(at(3)),
         offset_s: None,
+        next_offset_s: None,
         last: Some(at(1)),
         made: 2,
         skipped: 1,
