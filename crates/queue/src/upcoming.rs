@@ -42,8 +42,8 @@ pub(crate) fn as_if_put(schedule: Arc<Schedule>, now: Now) -> Result<ScheduleRec
 }
 
 /// Returns the next instants of a schedule, at most `count`, beginning with the next instant in `record`. The real instants may differ in
-/// two cases that cannot be foreseen: a fixed delay begins when the task before ends, so only the first instant is returned; and a schedule
-/// may leave an instant out because the task before is still live.
+/// two cases that cannot be foreseen: a fixed delay begins when the last live task ends, so only the first instant is returned; and a schedule
+/// may leave an instant out because another task with its name is live.
 ///
 /// # Errors
 /// [`CronError`]: the expression or the zone cannot be used any more, because the database of zones has changed since the put.

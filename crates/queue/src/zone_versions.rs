@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// The places of the machine's database, if the variable `TZDIR` names none. Where the zones are read, the same places are looked at.
+/// The places of the machine's database, behind the one that the variable `TZDIR` names. The zones are looked for in the same places.
 const PLACES: [&str; 3] = ["/usr/share/zoneinfo", "/usr/share/lib/zoneinfo", "/etc/zoneinfo"];
 /// No version is longer (bytes).
 const VERSION_MAX: u64 = 32;
@@ -39,12 +39,10 @@ pub fn zone_versions() -> ZoneVersions {
 
 /// Reads the version of the machine's database again, and returns it.
 pub(crate) fn look_again() -> Arc<str> {
-    let places = match std::env::var_os("TZDIR") {
-        Some(place) => vec![PathBuf::from(place)],
-        None => PLACES.map(PathBuf::from).to_vec(),
-    };
-    let place = places.iter().find(|place| place.is_dir());
-    let version = place.map_or_else(|| "none".to_owned(), |place| version_in(place));
+    let named = std::env::var_os("TZDIR").map(PathBuf::from);
+    let mut places = named.into_iter().chain(PLACES.map(PathBuf::from));
+    let place = places.find(|place| place.is_dir());
+    let version = place.map_or_else(|| "none".to_owned(), |place| version_in(&place));
     let version: Arc<str> = version.into();
     *MACHINE.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&version));
     version

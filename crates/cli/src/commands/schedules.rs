@@ -19,7 +19,7 @@ use crate::output::{Format, Row, say};
 use crate::remote::Remote;
 use crate::values;
 
-/// Put tasks repeatedly: by cron, at a fixed interval, or a fixed time after the end of the previous task
+/// Put tasks repeatedly: by cron, at a fixed interval, or a fixed time after the end of the last live task
 ///
 /// At each instant a task with the key NAME@INSTANT is put into the queue; workers lease it like any other.
 #[derive(Args, Debug)]
@@ -154,7 +154,7 @@ struct Cadence {
     /// A fixed interval
     #[arg(long, value_name = "DURATION", value_parser = values::cadence)]
     every: Option<u64>,
-    /// The time from the end of the previous task
+    /// The time from the end of the last live task
     #[arg(long, value_name = "DURATION", value_parser = values::cadence)]
     fixed_delay: Option<u64>,
 }

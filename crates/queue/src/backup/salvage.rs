@@ -48,7 +48,7 @@ pub fn salvage(from: &Path, to: &Path, progress: &mut dyn FnMut(Progress)) -> Re
         return Err(SalvageError::NotOurs { path: from.to_owned() });
     }
     let copy = Copy::begin(from, to)?;
-    let before = directory.stamps().unwrap_or_default();
+    let before = directory.file_times().unwrap_or_default();
     let found = read(&mut directory, progress).map_err(|error| match error {
         OpenError::Io(source) => refused(from, source),
         error => hopeless(from, error),
@@ -57,7 +57,7 @@ pub fn salvage(from: &Path, to: &Path, progress: &mut dyn FnMut(Progress)) -> Re
     progress(Progress::Checking);
     let shard = check_written(copy.path(), "", to)?;
     // Some file systems have no locks. So the sizes and the times of change of all files are compared with those before.
-    let after = directory.stamps().unwrap_or_default();
+    let after = directory.file_times().unwrap_or_default();
     if let Some(file) = changed(&before, &after) {
         return Err(SalvageError::Changed { path: from.to_owned(), file });
     }

@@ -14,7 +14,7 @@ use super::salvage_error::{SalvageError, hopeless, refused, unlisted};
 use super::salvage_steps::{changed, check_written, pinned, written};
 use crate::router::Router;
 
-type Stamps = BTreeMap<String, (u64, Option<SystemTime>)>;
+type FileTimes = BTreeMap<String, (u64, Option<SystemTime>)>;
 
 /// Makes a new root `to` with everything that can still be read of the members. The caller has locked the root. See [`salvage`](super::salvage()).
 pub(super) fn salvage_members(
@@ -25,7 +25,7 @@ pub(super) fn salvage_members(
     let from = members.path();
     let _pins = pinned_all(members)?;
     let copy = Copy::begin(from, to)?;
-    let before = stamps(members);
+    let before = file_times(members);
     let mut salvage = Salvage {
         members,
         made_as: copy.path(),
@@ -58,7 +58,7 @@ pub(super) fn salvage_members(
         let made_as = directory_of(copy.path(), shard);
         check_written(&made_as, &folder_of(shard), to)?;
     }
-    if let Some(file) = changed(&before, &stamps(members)) {
+    if let Some(file) = changed(&before, &file_times(members)) {
         return Err(SalvageError::Changed { path: from.to_owned(), file });
     }
     copy.finish()?;
@@ -143,17 +143,17 @@ fn pinned_all(members: &Members) -> Result<Vec<DirectoryPin>, SalvageError> {
 }
 
 /// Returns the sizes and the times of change of all files of the root and its members.
-fn stamps(members: &Members) -> Stamps {
+fn file_times(members: &Members) -> FileTimes {
     let of = |path: &Path| {
         let directory = Directory::new(path).ok();
-        directory.and_then(|mut directory| directory.stamps().ok()).unwrap_or_default()
+        directory.and_then(|mut directory| directory.file_times().ok()).unwrap_or_default()
     };
-    let mut stamps = of(members.path());
+    let mut times = of(members.path());
     for folder in members.shards().filter_map(|shard| members.folder(shard)) {
         let below = of(&members.path().join(folder));
-        stamps.extend(below.into_iter().map(|(file, stamp)| (format!("{folder}/{file}"), stamp)));
+        times.extend(below.into_iter().map(|(file, time)| (format!("{folder}/{file}"), time)));
     }
-    stamps
+    times
 }
 
 fn folder_of(shard: ShardId) -> String {

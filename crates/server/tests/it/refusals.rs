@@ -135,11 +135,12 @@ fn deep_and_large_bodies_are_refused() {
     connection.reply().assert_problem(413, "body-too-large", "in chunks");
 }
 
-/// A chunk whose size is malformed is refused before a status of success is sent, and nothing of the body is applied.
+/// A chunk whose size is malformed is refused with a status, and nothing of the body is applied. A batch begins its answer before its body has
+/// ended, so it tells such a chunk in a line of the answer.
 #[test]
 fn a_malformed_chunk_size_is_a_bad_request() {
     let served = Served::memory();
-    for (method, target) in [("PUT", TASK), ("POST", TASKS), ("POST", "/v1/queues/q/batch")] {
+    for (method, target) in [("PUT", TASK), ("POST", TASKS)] {
         for broken in ["zz\r\n", "-2\r\n{}\r\n0\r\n\r\n", "0x2\r\n{}\r\n0\r\n\r\n", "\r\n{}\r\n0\r\n\r\n"] {
             let mut connection = served.connect();
             let head = format!(

@@ -83,8 +83,8 @@ impl Directory {
     ///
     /// # Errors
     /// If the directory, the folder of the shard or an entry of one of them cannot be read.
-    pub fn stamps(&mut self) -> Result<BTreeMap<String, (u64, Option<SystemTime>)>, DiskError> {
-        let mut stamps = BTreeMap::new();
+    pub fn file_times(&mut self) -> Result<BTreeMap<String, (u64, Option<SystemTime>)>, DiskError> {
+        let mut times = BTreeMap::new();
         // The root of several shards has no folder of a shard's data.
         let has_data = self.list("")?.iter().any(|name| name == SHARD);
         for folder in ["", SHARD].into_iter().take(1 + usize::from(has_data)) {
@@ -93,11 +93,11 @@ impl Directory {
                 let found = fs::symlink_metadata(self.root.join(&name));
                 let found = found.map_err(|e| DiskError::new(DiskOp::Open, &*name, e))?;
                 if found.is_file() {
-                    stamps.insert(name, (found.len(), found.modified().ok()));
+                    times.insert(name, (found.len(), found.modified().ok()));
                 }
             }
         }
-        Ok(stamps)
+        Ok(times)
     }
 
     /// Returns the first entry, in any folder, that is neither a plain file nor a folder. Most likely, such an entry is a link.

@@ -193,6 +193,6 @@ mod tests {
         fs::remove_file(&manifest).expect("removed");
         fs::create_dir(&manifest).expect("made");
         backup_dir.remove(1).expect_err("it is a directory");
-        assert_eq!((backup_dir.ids(), files().expect("it is there")), (vec![], 3));
+        assert_eq!((backup_dir.ids(), files().expect("it is there")), (vec![], 4));
     }
 }
