@@ -151,6 +151,8 @@ impl Recurrence {
                     return;
                 }
                 let mut record = ScheduleRecord::clone(&record);
+                // The next instant was found by the rules of before.
+                record.next_offset_s = None;
                 record.decide(decided);
                 self.step(ledger, &id, record);
             }

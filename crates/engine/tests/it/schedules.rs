@@ -39,7 +39,8 @@ fn hours_at(wanted: &InstantWanted, offset_s: i32) -> InstantFound {
         }),
         Which::Moved { at, offset_s: before_s } => {
             let later_ms = i64::from(before_s - offset_s) * 1_000;
-            Timestamp::from_ms(at.as_ms() + later_ms).map(FoundInstant::one)
+            let moved = Timestamp::from_ms(at.as_ms() + later_ms);
+            moved.map(|at| FoundInstant { offset_s: Some(offset_s), ..FoundInstant::one(at) })
         }
     };
     Ok(found)
