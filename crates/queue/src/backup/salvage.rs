@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use tickwheel_engine::ShardId;
 use tickwheel_store::doctor::Directory;
 use tickwheel_store::salvage::{Progress, Report, read};
 use tickwheel_store::{Disk, Members, OpenError, directory_of};
@@ -9,7 +10,7 @@ use tickwheel_store::{Disk, Members, OpenError, directory_of};
 use super::copy::Copy;
 use super::salvage_error::{SalvageError, hopeless, refused, unlisted};
 use super::salvage_members::salvage_members;
-use super::salvage_steps::{changed, check_written, pinned, written};
+use super::salvage_steps::{changed, check_written, of_another_moment, pinned, written};
 
 /// Makes a new data directory `to` with everything that can still be read of `from`. `to` must be absent or empty. The report tells what
 /// is lost.
@@ -49,6 +50,7 @@ pub fn salvage(from: &Path, to: &Path, progress: &mut dyn FnMut(Progress)) -> Re
     }
     let copy = Copy::begin(from, to)?;
     let before = directory.file_times().unwrap_or_default();
+    let mixed = of_another_moment(&mut directory, [ShardId::ONLY].into_iter());
     let found = read(&mut directory, progress).map_err(|error| match error {
         OpenError::Io(source) => refused(from, source),
         error => hopeless(from, error),
@@ -57,6 +59,7 @@ pub fn salvage(from: &Path, to: &Path, progress: &mut dyn FnMut(Progress)) -> Re
     progress(Progress::Checking);
     let shard = check_written(copy.path(), "", to)?;
     // Some file systems have no locks. So the sizes and the times of change of all files are compared with those before.
+    report.notes.extend(mixed);
     let after = directory.file_times().unwrap_or_default();
     if let Some(file) = changed(&before, &after) {
         return Err(SalvageError::Changed { path: from.to_owned(), file });

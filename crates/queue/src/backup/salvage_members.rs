@@ -11,7 +11,7 @@ use tickwheel_store::{ClockMode, Members, OpenError, Root, directory_of};
 
 use super::copy::Copy;
 use super::salvage_error::{SalvageError, hopeless, refused, unlisted};
-use super::salvage_steps::{changed, check_written, pinned, written};
+use super::salvage_steps::{changed, check_written, of_another_moment, pinned, written};
 use crate::router::Router;
 
 type FileTimes = BTreeMap<String, (u64, Option<SystemTime>)>;
@@ -26,6 +26,8 @@ pub(super) fn salvage_members(
     let _pins = pinned_all(members)?;
     let copy = Copy::begin(from, to)?;
     let before = file_times(members);
+    let mut root = Directory::new(from).map_err(|error| unlisted(from, error))?;
+    let mixed = of_another_moment(&mut root, members.shards());
     let mut salvage = Salvage {
         members,
         made_as: copy.path(),
@@ -52,7 +54,7 @@ pub(super) fn salvage_members(
     }
     let mut report = salvage.report;
     let same = Root::write_again(copy.path(), members, secret(to)?).map_err(|error| unlisted(to, error))?;
-    report.notes.extend(members.notes(same));
+    report.notes.extend(mixed.into_iter().chain(members.notes(same)));
     progress(Progress::Checking);
     for shard in members.shards() {
         let made_as = directory_of(copy.path(), shard);

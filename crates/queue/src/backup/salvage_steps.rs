@@ -5,7 +5,7 @@ use std::path::Path;
 
 use tickwheel_engine::ShardId;
 use tickwheel_store::FsDisk;
-use tickwheel_store::doctor::{Depth, Directory, DirectoryPin, examine};
+use tickwheel_store::doctor::{Depth, Directory, DirectoryPin, Problem, examine, examine_stamps};
 use tickwheel_store::salvage::{Found, Progress, Report, WriteError, write};
 
 use super::salvage_error::{SalvageError, refused, unlisted};
@@ -57,4 +57,14 @@ pub(super) fn changed<V: PartialEq>(
     let differs = |(name, stamp): &(&String, &V)| before.get(*name) != Some(*stamp);
     let gone = before.keys().find(|name| !after.contains_key(*name));
     after.iter().find(differs).map(|(name, _)| name).or(gone).cloned()
+}
+
+/// Returns a note for each folder of a shard that is a copy of another moment than the data directory.
+pub(super) fn of_another_moment(root: &mut Directory, shards: impl Iterator<Item = ShardId>) -> Vec<String> {
+    let told = |Problem { file, what, .. }: Problem| {
+        format!(
+            "{file}: {what}; tasks that were put later may be missing, and tasks that ended later may be there"
+        )
+    };
+    examine_stamps(root, shards).into_iter().map(told).collect()
 }

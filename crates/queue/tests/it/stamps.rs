@@ -125,6 +125,11 @@ fn a_folder_that_an_older_copy_of_itself_replaced_is_refused() {
         // By now it is itself of another moment.
         replace(&own, &kept);
         refuses(shards, &data, folder(shards), "another moment");
+        let report = backup::salvage(&data, &at("saved"), &mut |_| {}).expect("it can be read");
+        let note = format!("{}: the folder has the stamp ", stamp(shards).trim_end_matches("/stamp"));
+        let is_told =
+            |text: &String| text.starts_with(&note) || text.starts_with(&format!("{}: ", folder(shards)));
+        assert!(report.notes.iter().any(is_told), "{:?}", report.notes);
         // The owner knows better, and does what the error says.
         fs::remove_file(data.join("stamp")).expect("removed");
         assert_eq!(tasks(shards, &data), 48);

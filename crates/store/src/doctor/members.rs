@@ -68,9 +68,13 @@ fn add_stamps(directory: &mut Directory, members: &Members, parts: &[Member], fo
     problems.into_iter().filter(|problem| !is_told(problem)).for_each(|problem| found.add(problem));
 }
 
-/// Returns the problems of a root of these shards whose folders are of another moment than the root.
+/// Returns the problems of a data directory of these shards whose folders are of another moment than the directory.
 pub fn examine_stamps(root: &mut Directory, shards: impl Iterator<Item = ShardId>) -> Vec<Problem> {
-    let folders: Vec<String> = shards.map(|shard| format!("{}/{SHARD}", folder_of(shard))).collect();
+    let folder = |shard: ShardId| match shard.count() {
+        1 => SHARD.to_owned(),
+        _ => format!("{}/{SHARD}", folder_of(shard)),
+    };
+    let folders: Vec<String> = shards.map(folder).collect();
     let wrong = check_stamps(root, &folders).unwrap_or_else(|error| vec![error]);
     wrong.into_iter().map(Problem::from).collect()
 }
