@@ -115,7 +115,7 @@ impl<'a> Caller<'a> {
             Err(error) => {
                 let silence = self.silence(&error);
                 if !never_happened(&error) {
-                    self.history.open(&any_of(queue).into(), Call::Lease);
+                    self.history.lost(&any_of(queue).into(), Call::Lease, sent);
                 }
                 Err(silence)
             }

@@ -147,6 +147,11 @@ impl History {
         self.ops()[open.0].answer = Some((at, answer));
     }
 
+    /// Records a call that was sent at `sent`, and whose answer was lost.
+    pub(crate) fn lost(&self, key: &Key, call: Call, sent: u64) {
+        self.ops().push(Op { key: Arc::clone(key), call, sent, answer: None });
+    }
+
     /// Records a call that is known only from its answer: a line of a list, a task of a lease.
     pub(crate) fn saw(&self, key: &Key, call: Call, sent: u64, answer: Answer) {
         let at = self.now();

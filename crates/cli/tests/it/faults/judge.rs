@@ -18,10 +18,10 @@ impl Ledger {
         for op in ops {
             by_key.entry(op.key.clone()).or_default().push(op);
         }
-        // Leases whose answer was lost. The first of each queue stands for all of them.
+        // Leases whose answer was lost. The one of each queue that was sent first stands for all of them.
         let lost: BTreeMap<Key, Op> = by_key
             .extract_if(.., |key, _| key.ends_with(ANY))
-            .map(|(key, ops)| (key, ops[0].clone()))
+            .filter_map(|(key, ops)| Some((key, ops.into_iter().min_by_key(|op| op.sent)?)))
             .collect();
         let mut broken = Vec::new();
         for (key, mut ops) in by_key {
