@@ -89,9 +89,12 @@ fn a_full_disk_refuses_growth_and_nothing_else() {
     assert!(matches!(put, Ok(Answer::Created { .. })), "the first put with space: {put:?}");
     // A checkpoint that frees log files makes space between two rounds of filling. Each such moment is logged once,
     // too.
-    let (full, again) = (stage.home.lines("disk_full").len(), stage.home.lines("disk_room_again").len());
+    // The log is written behind the answers of the server.
+    let full = wait_for("each full disk to have ended with a line", || {
+        let (full, again) = (stage.home.lines("disk_full").len(), stage.home.lines("disk_room_again").len());
+        (full == again).then_some(full)
+    });
     assert!((1..=rounds).contains(&full), "{full} lines of a full disk in {rounds} rounds");
-    assert_eq!(full, again, "each full disk ended with a line");
 
     // The disk is filled once more, and the server is killed. It starts without space if a log file is ready for it; a note of 64 bytes is
     // no reason to refuse. With space it has everything.
