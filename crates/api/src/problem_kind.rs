@@ -90,7 +90,7 @@ problem_kinds! {
         "The queue is outside of the token's scope; the server does not say whether it exists. The call had no effect."
         "Use a token whose scope contains the queue."
     OwnQueue = 403 "own-queue" "the queue is the server's own":
-        "The name `$jobs` is reserved for the server: earlier releases kept their jobs in that queue. The call had no effect."
+        "The name `$jobs` is reserved for the server. The call had no effect."
         "Use another name for the queue; GET /v1/jobs lists jobs and DELETE /v1/jobs/{id} stops one."
     ForeignOrigin = 403 "foreign-origin" "the request comes from another site's page":
         "The headers of the browser say that a page of another site sent this request. The call had no effect."

@@ -66,7 +66,7 @@ impl EngineState {
         self.ids_reserved = self.ids_reserved.max(known).saturating_add(more) | 1;
     }
 
-    /// Makes a state from its two numbers. Outside this file, only tests and the reader of directories before format 6 call this function.
+    /// Makes a state from its two numbers. Outside this file, only tests call this function.
     #[doc(hidden)]
     #[must_use]
     pub const fn from_parts(ids_reserved: u64, own_numbers: u64) -> Self {

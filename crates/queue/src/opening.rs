@@ -320,7 +320,6 @@ impl Found {
             return;
         };
         sum.created &= found.created;
-        sum.upgraded_from = [sum.upgraded_from, found.upgraded_from].into_iter().flatten().min();
         sum.tasks += found.tasks;
         sum.frames += found.frames;
         sum.checkpoint = sum.checkpoint.take().or(found.checkpoint);

@@ -39,7 +39,6 @@ pub use listen::tls::{TlsError, TlsFiles};
 pub use server::Server;
 pub use service::backups::BackupDirError;
 pub use service::drain::Drain;
-pub use service::jobs_of_before::take_over_jobs;
 pub use service::limits::Limits;
 pub use start_error::StartError;
 pub use targets::{

@@ -39,30 +39,15 @@ pub enum OpenError {
     /// complete.
     #[error("{UNFINISHED}; {DELETE_IT}")]
     Unfinished,
-    /// A later version wrote a file of the directory.
-    #[error(
-        "{file} has format {found}, and this version reads up to {known}; use the version that wrote it, or a later one"
-    )]
+    /// Another version wrote a file of the directory.
+    #[error("{file} has format {found}, and this version reads format {known}; {OTHER_VERSION}")]
     NewerFormat {
-        /// The file with the newer format.
+        /// The file with the other format.
         file: String,
         /// The format of the file.
         found: u32,
-        /// The highest format that this version reads.
+        /// The format that this version reads.
         known: u32,
-    },
-    /// A version before the first release wrote the directory.
-    #[error(
-        "{file} has format {found} of a version before the first release, and this version reads from {oldest} on; \
-         work it off with the version that wrote it, or begin with an empty directory"
-    )]
-    OlderFormat {
-        /// The file with the old format.
-        file: String,
-        /// The format of the file.
-        found: u32,
-        /// The lowest format that this version reads.
-        oldest: u32,
     },
     /// The directory was made for another clock than the caller asked for.
     #[error(
@@ -149,6 +134,9 @@ pub(crate) const PUT_SHARDS: &str = "every backup of this directory has the same
 pub(crate) const OTHER_STAMP: &str = "put back the folder that was here, or restore all folders from one backup (`tickwheel restore`); if you know that all folders are of one \
                                       moment, remove the stamp of the data directory (`rm DIR/stamp`), and the next start takes the folders as they are";
 
+/// The advice if another version wrote a file.
+pub(crate) const OTHER_VERSION: &str = "open it with the version that wrote it, or export it with that version (`tickwheel export`) and import the file with this one";
+
 /// Returns how a folder differs from its data directory.
 pub(crate) fn other_stamp_text(found: Option<u64>, wanted: u64) -> String {
     let found = found.map_or("no stamp".to_owned(), |found| format!("the stamp {found:016x}"));
@@ -183,8 +171,8 @@ impl OpenError {
         Self::Corrupt { file: file.to_owned(), offset: 0, what, hint: OTHER_STAMP }
     }
 
-    /// Returns the error for a file that a later version wrote.
-    pub(crate) fn newer(file: &str, found: u32, known: u32) -> Self {
+    /// Returns the error for a file that another version wrote.
+    pub(crate) fn other_format(file: &str, found: u32, known: u32) -> Self {
         Self::NewerFormat { file: file.to_owned(), found, known }
     }
 

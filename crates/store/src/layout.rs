@@ -162,19 +162,6 @@ pub(crate) fn can_rise(numbers: &[u64]) -> bool {
     numbers.iter().all(|number| *number < u64::MAX >> 1)
 }
 
-/// The result of reading the bytes of a header.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Header {
-    /// The header is whole, and has the format that the caller asked for.
-    Valid(Own),
-    /// A later version wrote the header, in this format.
-    Newer(u32),
-    /// An earlier version wrote the header, in this format.
-    Older(u32),
-    /// The header is damaged, or is of another kind of file.
-    Bad,
-}
-
 pub(crate) fn header(magic: [u8; 8], format: u32, seed: u32, own: Own) -> [u8; HEADER_BYTES] {
     let mut bytes = [0; HEADER_BYTES];
     bytes[..8].copy_from_slice(&magic);
@@ -187,32 +174,22 @@ pub(crate) fn header(magic: [u8; 8], format: u32, seed: u32, own: Own) -> [u8; H
     bytes
 }
 
-pub(crate) fn read_header(bytes: &[u8], magic: [u8; 8], format: u32, seed: u32) -> Header {
-    let Some(bytes) = bytes.first_chunk::<HEADER_BYTES>() else { return Header::Bad };
-    if bytes[..8] != magic || le_u32(bytes, 12) != header_sum(seed, bytes) {
-        return Header::Bad;
-    }
-    match le_u32(bytes, 8) {
-        found if found == format => {
-            let mut own = Own::default();
-            for (number, chunk) in own.iter_mut().zip(bytes[16..].chunks_exact(8)) {
-                *number = le_u64(chunk, 0);
-            }
-            Header::Valid(own)
-        }
-        found if found > format => Header::Newer(found),
-        found => Header::Older(found),
-    }
-}
-
-/// Reads the header of a file whose kind has only one format in the directories that this version opens. `Ok(None)`: the header is damaged,
-/// or of an older format. `Err` has the format if a later version wrote the header.
+/// Reads the header of a file. `Ok(None)`: the header is damaged, or is of another kind of file. `Err` has the format if it is not `format`:
+/// another version wrote the header.
 pub(crate) fn read_own(bytes: &[u8], magic: [u8; 8], format: u32, seed: u32) -> Result<Option<Own>, u32> {
-    match read_header(bytes, magic, format, seed) {
-        Header::Valid(own) => Ok(Some(own)),
-        Header::Newer(format) => Err(format),
-        Header::Older(_) | Header::Bad => Ok(None),
+    let Some(bytes) = bytes.first_chunk::<HEADER_BYTES>() else { return Ok(None) };
+    if bytes[..8] != magic || le_u32(bytes, 12) != header_sum(seed, bytes) {
+        return Ok(None);
     }
+    let found = le_u32(bytes, 8);
+    if found != format {
+        return Err(found);
+    }
+    let mut own = Own::default();
+    for (number, chunk) in own.iter_mut().zip(bytes[16..].chunks_exact(8)) {
+        *number = le_u64(chunk, 0);
+    }
+    Ok(Some(own))
 }
 
 fn header_sum(seed: u32, bytes: &[u8; HEADER_BYTES]) -> u32 {
@@ -268,19 +245,19 @@ mod tests {
     }
 
     #[test]
-    fn a_header_tells_newer_from_damaged() {
+    fn a_header_tells_another_format_from_damage() {
         let own = [1, 2, 3, 4, 5, u64::MAX];
         let bytes = header(*b"TESTFILE", 3, 9, own);
-        assert_eq!(read_header(&bytes, *b"TESTFILE", 3, 9), Header::Valid(own));
-        assert_eq!(read_header(&bytes, *b"TESTFILE", 2, 9), Header::Newer(3));
-        assert_eq!(read_header(&bytes, *b"TESTFILE", 4, 9), Header::Older(3));
-        assert_eq!(read_header(&bytes, *b"TESTFILE", 3, 8), Header::Bad);
-        assert_eq!(read_header(&bytes, *b"OTHER   ", 3, 9), Header::Bad);
-        assert_eq!(read_header(&bytes[..63], *b"TESTFILE", 3, 9), Header::Bad);
+        assert_eq!(read_own(&bytes, *b"TESTFILE", 3, 9), Ok(Some(own)));
+        assert_eq!(read_own(&bytes, *b"TESTFILE", 2, 9), Err(3));
+        assert_eq!(read_own(&bytes, *b"TESTFILE", 4, 9), Err(3));
+        assert_eq!(read_own(&bytes, *b"TESTFILE", 3, 8), Ok(None));
+        assert_eq!(read_own(&bytes, *b"OTHER   ", 3, 9), Ok(None));
+        assert_eq!(read_own(&bytes[..63], *b"TESTFILE", 3, 9), Ok(None));
         for at in 0..HEADER_BYTES * 8 {
             let mut damaged = bytes;
             damaged[at / 8] ^= 1 << (at % 8);
-            assert_eq!(read_header(&damaged, *b"TESTFILE", 3, 9), Header::Bad, "bit {at}");
+            assert_eq!(read_own(&damaged, *b"TESTFILE", 3, 9), Ok(None), "bit {at}");
         }
     }
 }

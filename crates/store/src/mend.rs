@@ -43,7 +43,7 @@ mod tests {
     use super::*;
     use crate::checksum::Seeds;
     use crate::log::{LogHeader, read_log_header};
-    use crate::meta::{FORMAT, Meta};
+    use crate::meta::Meta;
     use crate::options::ClockMode;
     use tickwheel_engine::ShardId;
 
@@ -75,7 +75,6 @@ mod tests {
             clock: ClockMode::Virtual,
             secret: *b"0123456789abcdef",
             has_log: true,
-            format: FORMAT,
             shard: ShardId::ONLY,
         };
         let whole = meta.to_bytes();

@@ -6,18 +6,14 @@ use crate::disk::{Disk, DiskError};
 use crate::error::OpenError;
 use crate::fs_disk::FsDisk;
 use crate::layout::{
-    HEADER_BYTES, Header, META, SHARD, SHARDS, UNFINISHED_MARK, header, kind_of, le_u64, read_header,
-    unfinished,
+    HEADER_BYTES, META, SHARD, SHARDS, UNFINISHED_MARK, header, kind_of, le_u64, read_own, unfinished,
 };
 use crate::options::{ClockMode, StoreOptions};
 
 const MAGIC: [u8; 8] = *b"TICKWHEL";
 /// The format of the directory. The number rises with each change of the format of a file, and with each new kind of record. So an older
 /// release refuses the directory by its format.
-pub const FORMAT: u32 = 6;
-/// The oldest format that is read. A directory of format 3 has no note of its newest log file, and gets one when it is opened. A directory
-/// of format 4 has no jobs among its rules. A directory of format 5 has the state of the engine as two numbers.
-pub(crate) const FORMAT_OLDEST: u32 = 3;
+pub const FORMAT: u32 = 1;
 /// The offsets of the clock (8 bytes) and of the secret (16 bytes) in `meta`.
 pub(crate) const CLOCK_AT: usize = 24;
 pub(crate) const SECRET_AT: usize = 32;
@@ -32,25 +28,14 @@ const SEED: u32 = 0;
 pub(crate) struct Meta {
     pub(crate) clock: ClockMode,
     pub(crate) secret: [u8; 16],
-    /// Whether a log file was made durable. Before that, the store acknowledges no call. After that, the directory always has a log file.
+    /// Whether a log file and the note of the newest one were made durable. Before that, the store acknowledges no call. After that, the
+    /// directory always has both.
     pub(crate) has_log: bool,
-    /// The format of `meta` when it was read; the current format if this process made the directory.
-    pub(crate) format: u32,
     /// The shard of the data set that the directory has.
     pub(crate) shard: ShardId,
 }
 
 impl Meta {
-    /// Whether the directory has a note of its newest log file.
-    pub(crate) fn has_newest(&self) -> bool {
-        self.has_log && self.format > FORMAT_OLDEST
-    }
-
-    /// Whether `meta` has the current format and says that a log file was made durable. Otherwise an opening writes `meta` again.
-    pub(crate) fn is_current(&self) -> bool {
-        self.has_log && self.format == FORMAT
-    }
-
     pub(crate) fn to_bytes(self) -> [u8; HEADER_BYTES] {
         let (clock, secret) = (clock_number(self.clock), secret_numbers(&self.secret));
         let (shards, number) = (self.shard.count().into(), self.shard.number().into());
@@ -60,21 +45,11 @@ impl Meta {
     /// Decodes the bytes of `meta`.
     ///
     /// # Errors
-    /// The bytes are damaged, or of a format that this version does not read.
+    /// The bytes are damaged, or of another format.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Self, OpenError> {
-        let read = |format| read_header(bytes, MAGIC, format, SEED);
-        let (format, header) = match read(FORMAT) {
-            Header::Older(found) if found >= FORMAT_OLDEST => (found, read(found)),
-            header => (FORMAT, header),
-        };
-        let own = match header {
-            Header::Valid(own) => own,
-            Header::Newer(found) => return Err(OpenError::newer(META, found, FORMAT)),
-            Header::Older(found) => {
-                return Err(OpenError::OlderFormat { file: META.to_owned(), found, oldest: FORMAT_OLDEST });
-            }
-            Header::Bad => return Err(OpenError::corrupt(META, 0, "its checksum does not match")),
-        };
+        let own = read_own(bytes, MAGIC, FORMAT, SEED)
+            .map_err(|found| OpenError::other_format(META, found, FORMAT))?
+            .ok_or_else(|| OpenError::corrupt(META, 0, "its checksum does not match"))?;
         let [shards, clock, low, high, has_log, number] = own;
         let Some(shard) = shard_of(number, shards) else {
             let what = format!("it names shard {number} of {shards}; there are 1 to {SHARDS_MAX}");
@@ -82,7 +57,7 @@ impl Meta {
         };
         let clock = clock_of(clock, META)?;
         let secret = secret_of([low, high]);
-        Ok(Self { clock, secret, has_log: has_log == 1, format, shard })
+        Ok(Self { clock, secret, has_log: has_log == 1, shard })
     }
 }
 
@@ -205,7 +180,7 @@ pub(crate) fn create<D: Disk>(disk: &mut D, options: &StoreOptions) -> Result<Me
     }
     disk.sync_dir("")?;
     let StoreOptions { clock, secret, shard, .. } = *options;
-    write(disk, Meta { clock, secret, has_log: false, format: FORMAT, shard })
+    write(disk, Meta { clock, secret, has_log: false, shard })
 }
 
 /// Writes `meta`, in the place of the earlier file if there is one. The new file is durable when the call returns.
@@ -255,20 +230,12 @@ mod tests {
             clock: ClockMode::Virtual,
             secret: *b"0123456789abcdef",
             has_log: true,
-            format: FORMAT,
             shard: ShardId::ONLY,
         };
         let bytes = meta.to_bytes();
         assert_eq!(Meta::from_bytes(&bytes).expect("valid"), meta);
         let newer = header(MAGIC, FORMAT + 1, SEED, [1, 0, 0, 0, 0, 0]);
-        assert!(matches!(Meta::from_bytes(&newer), Err(OpenError::NewerFormat { found: 7, known: 6, .. })));
-        let before = Meta::from_bytes(&header(MAGIC, 3, SEED, [1, 0, 0, 0, 1, 0])).expect("format 3 is read");
-        assert_eq!(
-            (before.format, before.has_log, before.has_newest(), before.is_current()),
-            (3, true, false, false)
-        );
-        let older = header(MAGIC, 2, SEED, [1, 0, 0, 0, 0, 0]);
-        assert!(matches!(Meta::from_bytes(&older), Err(OpenError::OlderFormat { found: 2, oldest: 3, .. })));
+        assert!(matches!(Meta::from_bytes(&newer), Err(OpenError::NewerFormat { found: 2, known: 1, .. })));
         let strange = header(MAGIC, FORMAT, SEED, [1, 2, 0, 0, 0, 0]);
         assert!(matches!(Meta::from_bytes(&strange), Err(OpenError::Corrupt { offset: 24, .. })));
         assert!(matches!(Meta::from_bytes(&bytes[..60]), Err(OpenError::Corrupt { .. })));

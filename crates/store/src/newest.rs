@@ -32,8 +32,6 @@
 //! - *A used file that lost all its frames in a power cut, because the frames were never synced.* The file stays while it is in the chain.
 //! - *A file that was too small for a frame.* The small file stays until the note names the larger one. The headers of both name the same
 //!   file before them.
-//! - *A file of an older version, whose header names no file before it.* The chain ends at this file. The first opening by a version with a
-//!   chain notes a new file, whose header names the last file with frames.
 
 use std::sync::Arc;
 
@@ -152,12 +150,12 @@ pub(crate) fn set_aside<D: Disk>(disk: &mut D) -> Result<(), DiskError> {
     }
 }
 
-/// Reads the note; `None` if the directory needs no note: its format is 3, or no log file was durable yet.
+/// Reads the note; `None` if the directory needs no note: no log file was durable yet.
 ///
 /// # Errors
 /// The note is missing, damaged or of a later format; or the disk failed.
 pub(crate) fn read<D: Disk>(disk: &mut D, meta: &Meta, seeds: &Seeds) -> Result<Option<Newest>, OpenError> {
-    if !meta.has_newest() {
+    if !meta.has_log {
         return Ok(None);
     }
     let file = newest_file();
@@ -170,7 +168,7 @@ pub(crate) fn read<D: Disk>(disk: &mut D, meta: &Meta, seeds: &Seeds) -> Result<
     match of_bytes(&bytes[..count], seeds) {
         Ok(Some(newest)) => Ok(Some(newest)),
         Ok(None) => Err(OpenError::corrupt(&*file, 0, "its checksum does not match")),
-        Err(found) => Err(OpenError::newer(&file, found, FORMAT)),
+        Err(found) => Err(OpenError::other_format(&file, found, FORMAT)),
     }
 }
 

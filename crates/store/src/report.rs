@@ -7,8 +7,6 @@
 pub struct RecoveryReport {
     /// Whether this opening made a new data directory.
     pub created: bool,
-    /// The format that the directory had before this opening, if it was an earlier one than [`FORMAT`](crate::FORMAT).
-    pub upgraded_from: Option<u32>,
     /// How many tasks have not ended, live and dead.
     pub tasks: u64,
     /// The file of the checkpoint that the recovery started from; `None` if it started from an empty state.

@@ -53,7 +53,7 @@ pub(crate) fn read<D: Disk>(disk: &mut D) -> Result<Option<Content>, OpenError> 
 /// The bytes are damaged, or a later version wrote them.
 pub(crate) fn content_of(bytes: &[u8]) -> Result<Content, OpenError> {
     let own = read_own(bytes, MAGIC, FORMAT, SEED)
-        .map_err(|found| OpenError::newer(SHARDS, found, FORMAT))?
+        .map_err(|found| OpenError::other_format(SHARDS, found, FORMAT))?
         .ok_or_else(|| OpenError::corrupt(SHARDS, 0, "its checksum does not match"))?;
     let [shards, clock, low, high, is_made, _] = own;
     let shards = u32::try_from(shards).ok().filter(|shards| (2..=SHARDS_MAX).contains(shards));

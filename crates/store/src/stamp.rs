@@ -39,7 +39,7 @@ impl Stamp {
         let count = disk.read(file, 0, &mut bytes)?;
         disk.close(file);
         let own = read_own(&bytes[..count], MAGIC, FORMAT, SEED)
-            .map_err(|found| OpenError::newer(file, found, FORMAT))?
+            .map_err(|found| OpenError::other_format(file, found, FORMAT))?
             .ok_or_else(|| OpenError::bad_stamp(file))?;
         let [at, before, ..] = own;
         Ok(Some(Self { at, before }))
@@ -87,8 +87,8 @@ pub(crate) fn stamps_of_copy(number: u64) -> [(String, Vec<u8>); 2] {
     [STAMP.to_owned(), stamp_in(SHARD)].map(|name| (name, stamp.to_bytes().to_vec()))
 }
 
-/// Compares the stamps of the folders of shards with the stamp of the data directory, and returns what is wrong. A data directory without a
-/// stamp was made by an earlier version, or its owner has removed the stamp: then its folders are taken as they are. A folder without data
+/// Compares the stamps of the folders of shards with the stamp of the data directory, and returns what is wrong. If the
+/// owner of a data directory has removed its stamp, its folders are taken as they are. A folder without data
 /// is left to the opening of the shard.
 ///
 /// # Errors

@@ -38,7 +38,7 @@ body! {
         virtual_clock: bool = or(false, flag());
         /// The name of the data directory: 16 random hex digits that tell it from others.
         ///
-        /// `None`: an earlier release wrote the file.
+        /// `None`: the file does not say.
         store: Option<String> = may(text(16, "text"));
         /// The namespaces or queues that the export is limited to. Absent if it has all of them.
         scope: Vec<String> = unless(Vec::new(), list(text(201, "shop"), "write a list of namespaces"));

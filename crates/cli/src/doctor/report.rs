@@ -11,7 +11,6 @@ use tickwheel_queue::backup::Manifest;
 use tickwheel_queue::{BackupError, Durability, ShardId};
 
 use crate::commands::backup::{counted, has_since};
-use tickwheel_queue::FORMAT;
 use tickwheel_queue::doctor::{Examination, Problem, Span, root_above};
 use tickwheel_server::{KeyUse, SecretKeyError};
 
@@ -38,8 +37,6 @@ pub(crate) struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     root: Option<String>,
     format: Option<u32>,
-    /// The format that the next start of this version makes of the directory; `null` if a start does not change it.
-    upgrades_to: Option<u32>,
     clock: Option<String>,
     last_written: Option<String>,
     /// Only for a backup: everything that was acknowledged before this instant is in it.
@@ -106,7 +103,6 @@ impl Report {
             shard: shard.map(ShardId::number),
             root: shard.and_then(|_| root_above(directory)).map(|root| root.display().to_string()),
             format: found.format,
-            upgrades_to: found.format.filter(|format| *format < FORMAT).map(|_| FORMAT),
             clock: found.clock.map(|clock| clock.to_string()),
             last_written: found.last_written.map(|at| time::format(at.as_ms())),
             backup_as_of: None,
@@ -276,13 +272,6 @@ impl Report {
         }
         if let (Some(format), Some(clock)) = (self.format, &self.clock) {
             line("format", format!("{format}, {clock} clock"));
-        }
-        if let Some(format) = self.upgrades_to {
-            line(
-                "upgrade",
-                format!("the next start of this version changes the directory to format {format}"),
-            );
-            line("", "-> back it up before the start: earlier versions do not open it afterwards".to_owned());
         }
         if let Some(last_written) = &self.last_written {
             line("last written", last_written.clone());

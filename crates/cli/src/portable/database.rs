@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use tickwheel_postgres::{ClusterClock, Found, Postgres, PostgresOptions, SetupError, without_password};
 use tickwheel_queue::{Options, Queue, Timestamp};
 
-use super::directory::{Clock, wait_for};
+use super::directory::Clock;
 use crate::output::say;
 
 /// The name of this process among those that share the database. A server that waits shows it.
@@ -86,10 +86,6 @@ fn take(url: &str, found: Found, clock: Clock) -> Result<Queue> {
     };
     let queue = options.open_shards(shards).with_context(|| format!("failed to open {shown}"))?;
     let opened = wait_for_shards(&queue, &shown, Duration::from_millis(found.lease_ms.into()) * LEASES);
-    let opened = opened.and_then(|()| {
-        wait_for(tickwheel_server::take_over_jobs(&queue))?
-            .with_context(|| format!("failed to take over the jobs in {shown}"))
-    });
     if let Err(error) = opened {
         queue.close();
         return Err(error);

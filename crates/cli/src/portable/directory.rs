@@ -51,10 +51,7 @@ pub(crate) fn open_or_make(directory: &Path, clock: Clock, shards: Option<u32>) 
         Err(OpenError::Store(StoreError::WrongClock { .. })) => by(other).open(directory),
         opened => opened,
     };
-    let queue = opened.with_context(|| format!("failed to open {}", directory.display()))?;
-    wait_for(tickwheel_server::take_over_jobs(&queue))?
-        .with_context(|| format!("failed to take over the jobs in {}", directory.display()))?;
-    Ok(queue)
+    opened.with_context(|| format!("failed to open {}", directory.display()))
 }
 
 /// Runs a queue operation to its end.

@@ -12,8 +12,8 @@ use tickwheel_store::doctor::{BACKUP_MANIFEST, Examination};
 
 use super::report::{BackupError, BackupReport, failed};
 
-/// The version of the manifest that is written. Earlier versions are read too: version 1 has neither `directory` nor `ack`.
-const FORMAT: u32 = 2;
+/// The version of the manifest.
+const FORMAT: u32 = 1;
 /// The most bytes that a manifest may have. It has some 110 bytes for each file, so 100,000 files fit.
 const BYTES_MAX: u64 = 16 << 20;
 /// The number of bytes of a file that are read at once.
@@ -148,8 +148,8 @@ impl Manifest {
         }
         let damaged = |_| "the file is damaged".to_owned();
         let Version { tickwheel_backup: found } = serde_json::from_slice(text).map_err(damaged)?;
-        if found > FORMAT {
-            return Err(format!("it has version {found}, and this program reads up to {FORMAT}"));
+        if found != FORMAT {
+            return Err(format!("it has version {found}, and this program reads version {FORMAT}"));
         }
         let manifest: Self = serde_json::from_slice(text).map_err(damaged)?;
         if manifest.crc32c != manifest.sum() {
@@ -175,8 +175,8 @@ impl Manifest {
         instant(&self.as_of)
     }
 
-    /// Returns the identity of the data directory that was copied, see [`identity`](super::identity). `None`: an earlier version made the
-    /// backup.
+    /// Returns the identity of the data directory that was copied, see [`identity`](super::identity). `None`: the backup
+    /// does not say.
     #[must_use]
     pub fn directory(&self) -> Option<&str> {
         self.directory.as_deref()
@@ -399,35 +399,6 @@ mod tests {
     }
 
     #[test]
-    fn a_manifest_of_version_1_is_read_and_says_nothing_of_its_directory() {
-        let text = r#"{
-  "tickwheel_backup": 1,
-  "version": "0.1.0",
-  "as_of": "2023-11-14T22:13:20.123Z",
-  "begun_at": "2023-11-14T22:13:20.000Z",
-  "ended_at": "2023-11-14T22:13:25.000Z",
-  "tasks": 7,
-  "dead": 0,
-  "queues": 0,
-  "ended": 0,
-  "checked_bytes": 0,
-  "files": [
-    {
-      "file": "meta",
-      "bytes": 64,
-      "crc32c": "000000ab"
-    }
-  ],
-  "crc32c": "SUM"
-}
-"#;
-        // An earlier version of this program wrote such a manifest. Its checksum is of the text with an empty `crc32c`.
-        let sum = crc32c::crc32c(text.replace("SUM", "").as_bytes());
-        let old = Manifest::parse(text.replace("SUM", &format!("{sum:08x}")).as_bytes()).expect("it is read");
-        assert_eq!((old.directory(), old.ack(), old.report().tasks), (None, None, Some(7)));
-    }
-
-    #[test]
     fn names_that_are_no_files_of_the_backup_are_refused_before_they_are_looked_at() {
         let needed = |file: &str| Needed { file: file.to_owned(), bytes: 64, content: None };
         let mut found = Examination::default();
@@ -476,7 +447,7 @@ mod tests {
         }
         let later = String::from_utf8(text)
             .expect("text")
-            .replace("\"tickwheel_backup\": 2", "\"tickwheel_backup\": 9");
+            .replace("\"tickwheel_backup\": 1", "\"tickwheel_backup\": 9");
         let refused = Manifest::parse(later.as_bytes()).expect_err("of a later version");
         assert!(refused.contains("version 9"), "{refused}");
     }

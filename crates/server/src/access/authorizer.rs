@@ -33,7 +33,7 @@ pub enum TokenFileError {
     Parse(#[from] TokensError),
 }
 
-/// The name of the queue in which earlier releases kept their jobs. No client can use it, so no task of a client is
+/// A name that is reserved for the server. No client can use it, so no task of a client is
 /// taken for a job.
 pub(crate) const OWN_QUEUE: &str = "$jobs";
 

@@ -14,7 +14,6 @@ use crate::base::stopping::Stopping;
 use crate::events;
 use crate::service::bulk::Bulk;
 use crate::service::job::Job;
-use crate::service::jobs_of_before::take_over_jobs;
 use crate::service::limits::Limits;
 use crate::service::shares::{Full, Permit, Rules, Shares};
 use crate::service::supervisor::Supervisor;
@@ -131,8 +130,8 @@ impl Jobs {
         Ok(())
     }
 
-    /// Continues the jobs that are stored as running, also those of an earlier release. Together they have one turn among the callers. Jobs
-    /// that cannot be read are logged and left alone. A job that runs already goes on from what is stored.
+    /// Continues the jobs that are stored as running. Together they have one turn among the callers. Jobs that cannot be read are logged and
+    /// left alone. A job that runs already goes on from what is stored.
     ///
     /// # Errors
     /// 503 if the queue cannot be read.
@@ -148,7 +147,6 @@ impl Jobs {
         for entry in &before {
             entry.ended.notified().await;
         }
-        take_over_jobs(&self.queue).await.map_err(|error| not_kept(&error))?;
         for job in self.kept().await? {
             if job.is_running() {
                 let JobBody { id, queue, looked_at, of, .. } = &job.body;

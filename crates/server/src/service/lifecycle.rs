@@ -47,7 +47,6 @@ pub(crate) async fn say_started(queue: &Queue, directory: Option<&Path>) {
         clock = if health.virtual_clock { "virtual" } else { "real" },
         format = found.map(|_| FORMAT),
         made = found.map(|found| found.created),
-        upgraded_from = found.and_then(|found| found.upgraded_from),
         zones = &*zones.machine,
         zones_bundled = zones.bundled,
         took_ms = ms(opened.took),

@@ -11,7 +11,6 @@ pub(crate) mod expected;
 mod hand_words;
 pub(crate) mod job;
 pub(crate) mod jobs;
-pub(crate) mod jobs_of_before;
 pub(crate) mod lifecycle;
 pub(crate) mod limits;
 pub(crate) mod lookup;

@@ -5,10 +5,9 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 use tickwheel_postgres::ClusterClock;
-use tickwheel_server::{Config, Store};
+use tickwheel_server::Store;
 
 use crate::databases;
-use crate::databases::is_left_out;
 use crate::served::{Served, on_any_port};
 
 const CANCEL: &str = "/v1/queues/q/cancel";
@@ -148,91 +147,6 @@ fn a_job_continues_after_a_restart() {
     served.stop();
     let served = start();
     assert_eq!(over(&served, &job), done, "it is over, and known");
-}
-
-/// The due time that the job has reached (ms since 1970): its cursor is 1a22958e860.
-const REACHED_MS: i64 = 0x1a2_2958_e860;
-
-/// An hour before that. The clock is virtual and starts here, because the tasks ahead must not be due.
-fn before_the_cursor() -> tickwheel_queue::Timestamp {
-    tickwheel_queue::Timestamp::from_ms(REACHED_MS - 3_600_000).expect("after 1970")
-}
-
-/// Writes the queue in which an earlier release kept its jobs. One job was done, and another had done 1,000 of 40,000
-/// tasks when the server was killed.
-fn as_of_a_release_before(directory: &std::path::Path) {
-    let options = tickwheel_queue::Queue::options().virtual_clock_at(before_the_cursor());
-    let queue = options.open(directory).expect("opened");
-    let put = |name: &str, key: &str, due_at_ms: i64, payload: &str| {
-        let name = tickwheel_queue::QueueName::new(name).expect("a name");
-        let key = tickwheel_queue::Key::new(key).expect("a key");
-        let due_at = tickwheel_queue::Timestamp::from_ms(due_at_ms).expect("after 1970");
-        let put = tickwheel_queue::Put::new(&name, key).at(due_at).payload(payload.as_bytes().to_vec());
-        queue.put(put).wait().expect("taken");
-    };
-    put("q", "behind", REACHED_MS - 1, "");
-    put("q", "ahead", REACHED_MS + 1, "");
-    put("q", "far ahead", REACHED_MS + 86_400_000, "");
-    let done = r#"{"job":{"id":1795630024189,"queue":"q","action":"cancel","state":"done","dry_run":true,"of":40000,"looked_at":40000,"matched":40000,"cancelled":0},"request":{"filter":{},"dry_run":true,"revoke":false},"as_of":40000,"part":0,"after":null}"#;
-    put("$jobs", "1795630024189", 4_102_444_800_000, done);
-    let killed = r#"{"job":{"id":1795630024618,"queue":"q","action":"cancel","state":"running","dry_run":false,"of":40000,"looked_at":1000,"matched":1000,"cancelled":1000},"request":{"filter":{},"dry_run":false,"revoke":false},"as_of":40041,"part":0,"after":"1-1a22958e860-3e8-67e689995650ba2c"}"#;
-    put("$jobs", "1795630024618", 4_102_444_800_000, killed);
-    queue.close();
-}
-
-/// Every directory of an earlier release has one shard.
-fn of_one_shard(directory: &std::path::Path) -> Config {
-    let virtual_clock_at = Some(before_the_cursor());
-    let config = on_any_port(Store::Dir(directory.to_owned()));
-    Config { shards: Some(1), virtual_clock: true, virtual_clock_at, ..config }
-}
-
-#[test]
-fn jobs_of_an_earlier_release_are_taken_over_and_end() {
-    if is_left_out("no earlier release wrote into a database") {
-        return;
-    }
-    let dir = tempfile::tempdir().expect("a directory");
-    as_of_a_release_before(dir.path());
-    let start = || Served::start(of_one_shard(dir.path())).expect("started");
-    let served = start();
-    let ended = over(&served, &json!({"id": 1_795_630_024_618_u64}));
-    let of = |member: &str| ended[member].as_u64().expect("a number");
-    assert_eq!((&ended["state"], of("looked_at"), of("of")), (&json!("done"), 40_000, 40_000));
-    assert_eq!((of("matched"), of("cancelled")), (1_002, 1_002), "it goes on behind its cursor");
-    assert_eq!(served.counts("q"), [1, 0, 0]);
-    let jobs = served.expect(200, "GET", "/v1/jobs", "");
-    assert_eq!(jobs["jobs"][0], ended);
-    assert_eq!(
-        (&jobs["jobs"][1]["id"], &jobs["jobs"][1]["state"]),
-        (&json!(1_795_630_024_189_u64), &json!("done"))
-    );
-    let is_listed =
-        |served: &Served| served.expect(200, "GET", "/v1/queues", "").to_string().contains("$jobs");
-    assert_eq!((served.counts("$jobs"), is_listed(&served)), ([0, 0, 0], false));
-    served.stop();
-    let served = start();
-    assert_eq!(served.expect(200, "GET", "/v1/jobs", ""), jobs);
-    assert!(!is_listed(&served));
-}
-
-/// The server was killed after a job became a rule and before its task ended. The job has made progress since.
-#[test]
-fn a_job_that_was_taken_over_is_not_taken_over_again() {
-    if is_left_out("no earlier release wrote into a database") {
-        return;
-    }
-    let dir = tempfile::tempdir().expect("a directory");
-    as_of_a_release_before(dir.path());
-    let options = tickwheel_queue::Queue::options().virtual_clock_at(before_the_cursor());
-    let queue = options.open(dir.path()).expect("opened");
-    let stopped = r#"{"job":{"id":1795630024618,"queue":"q","action":"cancel","state":"stopped","dry_run":false,"of":40000,"looked_at":2000,"matched":2000,"cancelled":2000},"request":{"filter":{},"dry_run":false,"revoke":false},"as_of":40041,"part":0,"after":null}"#;
-    queue.keep_job(1_795_630_024_618, stopped.as_bytes()).wait().expect("kept");
-    queue.close();
-    let served = Served::start(of_one_shard(dir.path())).expect("started");
-    let job = served.expect(200, "GET", "/v1/jobs/1795630024618", "");
-    assert_eq!((&job["state"], &job["looked_at"]), (&json!("stopped"), &json!(2_000)));
-    assert_eq!((served.counts("$jobs"), served.counts("q")), ([0, 0, 0], [3, 0, 0]));
 }
 
 #[test]

@@ -5,11 +5,11 @@ use tickwheel_engine::{EngineState, Epoch, Seq, Timestamp};
 use crate::segment::{Bucket, Level};
 
 use crate::checksum::{Seeds, Use, crc};
-use crate::codec::{DecodeError, Reader, put_varint, state, state_before_format_6, timestamp};
+use crate::codec::{DecodeError, Reader, put_varint, state, timestamp};
 use crate::layout::{HEADER_BYTES, can_rise, header, le_u32, le_u64, read_own};
 
 const MAGIC: [u8; 8] = *b"TWCHECKP";
-pub(crate) const FORMAT: u32 = 2;
+pub(crate) const FORMAT: u32 = 1;
 
 /// The number of bytes before a block's content: length of the content (4), CRC-32C of the rest of the block (4), kind (4), zero (4), index
 /// of the block from 0 (8).
@@ -19,19 +19,17 @@ pub(super) const BLOCK_HEAD_BYTES: usize = 24;
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum BlockKind {
     /// The list of segments.
-    Segments = 3,
+    Segments = 1,
     /// The rules in force.
-    Rules = 4,
+    Rules = 2,
     /// Tasks that ended.
-    Ended = 1,
+    Ended = 3,
     /// The end of the checkpoint.
-    End = 5,
-    /// The end of the checkpoint, in directories before format 6.
-    EndBefore = 2,
+    End = 4,
 }
 
 impl BlockKind {
-    const ALL: [Self; 5] = [Self::Segments, Self::Rules, Self::Ended, Self::End, Self::EndBefore];
+    const ALL: [Self; 4] = [Self::Segments, Self::Rules, Self::Ended, Self::End];
 }
 
 /// The position of a checkpoint in the log. A recovery loads the checkpoint, and then applies the frames after `frame`.
@@ -159,17 +157,13 @@ impl End {
         out.extend_from_slice(&state.to_bytes());
     }
 
-    /// Reads the end from the content of a block of this kind.
-    pub(super) fn read(kind: BlockKind, content: &[u8]) -> Result<Self, DecodeError> {
+    /// Reads the end from the content of a block.
+    pub(super) fn read(content: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(content);
         let (segments, ended, last_frame) = (reader.varint()?, reader.varint()?, reader.varint()?);
         let wall = timestamp(&mut reader)?;
-        let ids_before = if kind == BlockKind::EndBefore { Some(reader.varint()?) } else { None };
         let sum = reader.number()?;
-        let state = match ids_before {
-            Some(ids) => state_before_format_6(ids, &mut reader)?,
-            None => state(&mut reader)?,
-        };
+        let state = state(&mut reader)?;
         let end = Self { segments, ended, last_frame, wall, state, sum };
         if reader.is_empty() { Ok(end) } else { Err(reader.error("bytes behind the end")) }
     }

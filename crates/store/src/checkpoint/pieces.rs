@@ -107,7 +107,7 @@ impl Pieces {
                     return Err(misplaced());
                 }
             }
-            BlockKind::End | BlockKind::EndBefore => self.end = Some(End::read(kind, content)?),
+            BlockKind::End => self.end = Some(End::read(content)?),
         }
         Ok(())
     }

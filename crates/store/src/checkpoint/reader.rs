@@ -70,7 +70,7 @@ fn read<D: Disk>(disk: &mut D, file: &str, number: u64, seeds: &Seeds) -> Result
     let start = match read_start(&header, number, seeds) {
         Ok(Some(start)) => start,
         Ok(None) => return Err(damaged(0, "the header's checksum does not match")),
-        Err(found) => return Err(Failure::Open(OpenError::newer(file, found, FORMAT))),
+        Err(found) => return Err(Failure::Open(OpenError::other_format(file, found, FORMAT))),
     };
     let seed = seeds.of(Use::Checkpoint(number));
     let mut names = Names::new();

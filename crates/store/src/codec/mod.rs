@@ -11,7 +11,7 @@ mod wire;
 pub(crate) use names::Names;
 pub(crate) use ops::{
     OP_HEAD_BYTES, Op, batch_bytes, put_batch, put_body, put_ended, put_rule, put_stored, read_body,
-    read_ops, split_ops, state, state_before_format_6, stored_head,
+    read_ops, split_ops, state, stored_head,
 };
 pub(crate) use task::TaskHead;
 pub(crate) use wire::{DecodeError, Reader, put_bytes, put_varint, timestamp};

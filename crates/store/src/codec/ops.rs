@@ -13,10 +13,8 @@ mod tag {
     pub(super) const STORED: u8 = 1;
     pub(super) const STORED_BODY_KNOWN: u8 = 2;
     pub(super) const ENDED: u8 = 3;
-    /// The state of the engine, as formats before 6 wrote it.
-    pub(super) const COUNTERS: u8 = 4;
-    pub(super) const RULE: u8 = 5;
-    pub(super) const STATE: u8 = 6;
+    pub(super) const RULE: u8 = 4;
+    pub(super) const STATE: u8 = 5;
     pub(super) const LAST: u8 = STATE;
 }
 
@@ -65,17 +63,6 @@ pub(crate) fn batch_bytes(batch: &Batch) -> usize {
         TaskEffect::Stored { .. } | TaskEffect::Ended(_) => 96,
     };
     batch.effects.iter().map(of).sum()
-}
-
-/// Makes an engine state that a format before 6 wrote. `rest` is the part of the record behind the reserved ids: the set of the lengths of
-/// the numbers that owners may have used as keys. A still older record has no such part. Then the state says that any number may be the key
-/// of an owner.
-pub(crate) fn state_before_format_6(
-    ids_reserved: u64,
-    rest: &mut Reader<'_>,
-) -> Result<EngineState, DecodeError> {
-    let numbers = if rest.is_empty() { u64::MAX } else { rest.varint()? };
-    Ok(EngineState::from_parts(ids_reserved, numbers))
 }
 
 /// Reads an engine state from all bytes that are left in `rest`.
@@ -209,10 +196,6 @@ fn read_op(tag: u8, reader: &mut Reader<'_>, names: &mut Names) -> Result<Op, De
         tag::STORED => Op::Stored(read_task(reader, names, true)?),
         tag::STORED_BODY_KNOWN => Op::StoredBodyKnown(read_task(reader, names, false)?),
         tag::ENDED => Op::Ended(read_ended(reader, names)?),
-        tag::COUNTERS => {
-            let ids_reserved = reader.varint()?;
-            Op::State(state_before_format_6(ids_reserved, reader)?)
-        }
         tag::STATE => Op::State(state(reader)?),
         tag::RULE => Op::Rule(rule::read_rule(reader, names)?),
         _ => return Err(reader.error("a record of a later format")),

@@ -25,12 +25,7 @@ mod tag {
     pub(super) const TAG: u8 = 17;
     pub(super) const PAYLOAD: u8 = 18;
     pub(super) const MOMENT: u8 = 19;
-    // Members that are added to the format later come behind the body of the task.
-    pub(super) const LEASE_LEFT: u8 = 21;
 }
-
-/// The rest of a lease (ms) in a record that does not say it.
-const LEFT_UNKNOWN: u64 = u64::MAX;
 
 pub(super) fn key(reader: &mut Reader<'_>) -> Result<Key, DecodeError> {
     let text = reader.str()?;
@@ -73,9 +68,10 @@ pub(super) fn put_task(out: &mut Vec<u8>, task: &Task, with_body: bool) {
     number(tag::ATTEMPTS, (*attempts > 0).then_some(u64::from(*attempts)));
     number(tag::LEASE_FENCE, (lease_fence.0 > 0).then_some(lease_fence.0));
     number(tag::REVOKED, revoked.map(|revoked| revoked.0));
-    put_member(out, tag::LEASE, lease.as_ref(), |out, StoredLease { no, until, left_ms: _, written_in }| {
+    put_member(out, tag::LEASE, lease.as_ref(), |out, StoredLease { no, until, left_ms, written_in }| {
         put_varint(out, no.0);
         put_timestamp(out, *until);
+        put_varint(out, *left_ms);
         put_varint(out, u64::from(written_in.0));
     });
     if let Some(extra) = extra {
@@ -85,8 +81,6 @@ pub(super) fn put_task(out: &mut Vec<u8>, task: &Task, with_body: bool) {
         put_body(out, body);
     }
     put_extra_behind_body(out, task.extra());
-    let left_ms = lease.map(|lease| lease.left_ms).filter(|&left_ms| left_ms != LEFT_UNKNOWN);
-    put_member(out, tag::LEASE_LEFT, left_ms, put_varint);
 }
 
 /// Appends a body without the task that has it.
@@ -160,12 +154,9 @@ pub(super) fn read_task(
             tag::LEASE => {
                 let no = LeaseNo(reader.varint()?);
                 let until = timestamp(reader)?;
+                let left_ms = reader.varint()?;
                 let written_in = Epoch(reader.number()?);
-                task.lease = Some(StoredLease { no, until, left_ms: LEFT_UNKNOWN, written_in });
-            }
-            tag::LEASE_LEFT => {
-                let Some(lease) = &mut task.lease else { return Err(reader.error("the rest of no lease")) };
-                lease.left_ms = reader.varint()?;
+                task.lease = Some(StoredLease { no, until, left_ms, written_in });
             }
             tag::CONTENT_TYPE..=tag::MOMENT if with_body => {
                 has_payload |= tag == tag::PAYLOAD;

@@ -56,10 +56,7 @@ impl<D: Disk, I: Io<D>> DiskStore<D, I> {
         // The name of a new file is synced with those of the files that are made ready.
         let clock = ClockNote::take(&mut disk)?;
         let files = make_ready(&mut disk, &recovered, seeds, &options)?;
-        // This one write upgrades a directory of an earlier format, or says that a new directory has a log file. Until this write, the
-        // version that wrote an older directory still finds all that it needs.
-        let meta =
-            if meta.is_current() { meta } else { meta::write(&mut disk, Meta { has_log: true, ..meta })? };
+        let meta = if meta.has_log { meta } else { meta::write(&mut disk, Meta { has_log: true, ..meta })? };
         stamps.as_mut().map_or(Ok(()), |stamps| stamps.renew(&mut disk))?;
         let Recovered { mut catalog, last, checkpoint, checkpoint_number, report, .. } = recovered;
         catalog.segments.skip_generations(recovered.segment_generation);

@@ -17,7 +17,7 @@ use crate::fs_disk::FsDisk;
 use crate::history::HistoryLimits;
 use crate::index::Naming;
 use crate::layout::{CLOCK, Listing, META, SHARD, STAMP, UNFINISHED_MARK, kind_of, newest_file, unfinished};
-use crate::meta::{self, Meta};
+use crate::meta::{self, FORMAT, Meta};
 use crate::recovery::{Recovered, recover};
 use crate::stamp::{check_stamps, stamp_in};
 
@@ -85,7 +85,7 @@ fn begin<D: Disk>(disk: &mut D, depth: Depth, found: &mut Examination) -> Result
     }
     // The secret in `meta` is part of all other checksums. Without the secret, none of the other files can be checked.
     let Some(meta) = meta::find(disk)? else { return Ok(()) };
-    found.format = Some(meta.format);
+    found.format = Some(FORMAT);
     found.shard = Some(meta.shard);
     found.shards = Some(meta.shard.count());
     found.clock = Some(meta.clock);
@@ -220,7 +220,7 @@ fn take_recovered(recovered: &Recovered, meta: &Meta, found: &mut Examination) {
     found.not_needed.extend(removable.iter().map(|name| name.to_string()));
     let bytes = crate::layout::HEADER_BYTES as u64;
     found.needed.push(Needed { file: META.to_owned(), bytes, content: None });
-    if meta.has_newest() {
+    if meta.has_log {
         // The note of the newest log file may name a file that was prepared and never used. The copy does not need that file, so the copy
         // gets another note.
         let content = recovered.newest_kept().to_bytes(&Seeds::new(meta.secret)).to_vec();

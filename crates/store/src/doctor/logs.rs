@@ -47,7 +47,7 @@ pub(super) fn walk<D: Disk>(
         Ok(Some(header)) => header,
         Ok(None) => return walk,
         Err(format) => {
-            found.add(OpenError::newer(name, format, FORMAT).into());
+            found.add(OpenError::other_format(name, format, FORMAT).into());
             return walk;
         }
     };

@@ -164,7 +164,7 @@ fn add_up(found: &mut Examination, mut parts: Vec<Member>, has_stamp: bool) {
         part.problems.retain(|problem| !no_place(problem));
         let name = |file: &String| below(folder, file);
         found.in_use |= part.in_use;
-        found.format = [found.format, part.format].into_iter().flatten().min();
+        found.format = found.format.or(part.format);
         found.last_written = found.last_written.max(part.last_written);
         found.torn = found.torn.take().or_else(|| {
             let torn = part.torn.as_ref()?;

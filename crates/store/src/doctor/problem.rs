@@ -2,7 +2,9 @@
 
 use core::fmt;
 
-use crate::error::{DELETE_IT, OTHER_STAMP, OpenError, PUT_META, PUT_SHARDS, UNFINISHED, other_stamp_text};
+use crate::error::{
+    DELETE_IT, OTHER_STAMP, OTHER_VERSION, OpenError, PUT_META, PUT_SHARDS, UNFINISHED, other_stamp_text,
+};
 
 /// A problem of a data directory: the place, the description, and the advice to the user.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -29,8 +31,6 @@ const TAKE_AWAY: &str =
     "move the folder out of the directory; delete it when you know that nothing in it is needed";
 /// The advice for a place that is no data directory.
 const GIVE_ONE: &str = "give a data directory, such as that of `serve --data`, or a backup of one";
-const NEWER: &str = "use the version that wrote it, or a later one";
-const OLDER: &str = "work it off with the version that wrote it, or begin with an empty directory";
 const DISK: &str = "look at the disk and at who may read the directory, then try again";
 
 impl Problem {
@@ -100,12 +100,8 @@ impl From<OpenError> for Problem {
             }
             OpenError::Corrupt { file, offset, what, .. } => Self::damage(file, offset, what),
             OpenError::NewerFormat { file, found, known } => {
-                let what = format!("it has format {found}, and this version reads up to {known}");
-                Self { file, offset: Some(8), what, to_do: NEWER }
-            }
-            OpenError::OlderFormat { file, found, oldest } => {
-                let what = format!("it has format {found}, and this version reads from {oldest} on");
-                Self { file, offset: Some(8), what, to_do: OLDER }
+                let what = format!("it has format {found}, and this version reads format {known}");
+                Self { file, offset: Some(8), what, to_do: OTHER_VERSION }
             }
             OpenError::Unfinished => {
                 Self { file: String::new(), offset: None, what: UNFINISHED.to_owned(), to_do: DELETE_IT }

@@ -29,7 +29,7 @@ pub(crate) struct LogHeader {
     pub(crate) len: u64,
     /// Whether all bytes behind the header were zero when this use began. If not, the file may have frames of an earlier use.
     pub(crate) fresh: bool,
-    /// The last file that took frames before this one. `None` if there was none, or if the version that wrote the header did not store it.
+    /// The last file that took frames before this one. `None` if there was none.
     pub(crate) before: Option<LogUse>,
 }
 

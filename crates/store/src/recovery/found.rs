@@ -61,7 +61,7 @@ fn read_log<D: Disk>(
     let mut bytes = [0; HEADER_BYTES];
     let count = disk.read(&name, 0, &mut bytes)?;
     let header = read_log_header(&bytes[..count], seeds);
-    let header = header.map_err(|found| OpenError::newer(&name, found, crate::log::FORMAT))?;
+    let header = header.map_err(|found| OpenError::other_format(&name, found, crate::log::FORMAT))?;
     let (mut first, mut cut_short) = (None, false);
     if let Some(header) = header {
         // The first read is long enough for most first frames. Only a longer frame needs a second read.

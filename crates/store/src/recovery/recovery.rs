@@ -22,7 +22,7 @@ use crate::log::{
     Bad, END_MARK_BYTES, FRAMES_AT, Frame, FrameHead, Kept, LogHeader, LogUse, Spare, find_frame, find_proof,
     read_frame,
 };
-use crate::meta::{FORMAT, Meta};
+use crate::meta::Meta;
 use crate::newest::{self, Newest};
 use crate::report::{RecoveryReport, Torn};
 
@@ -160,7 +160,6 @@ pub(crate) fn recover<D: Disk>(
     let Log { replay, torn, .. } = log;
     let report = RecoveryReport {
         created: false,
-        upgraded_from: (meta.format < FORMAT).then_some(meta.format),
         tasks: replay.catalog.len() as u64,
         checkpoint: base.name.as_deref().map(str::to_owned),
         frames: replay.frames,

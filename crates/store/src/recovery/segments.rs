@@ -113,7 +113,7 @@ pub(crate) fn read_listed<D: Disk>(
     match read_segment_header(&bytes, generation, seeds) {
         Ok(Some(header)) if header == (SegmentHeader { generation, bucket }) => {}
         Ok(_) => bad_header(corrupt(0, "the header's checksum does not match"))?,
-        Err(found) => return Err(OpenError::newer(&file, found, FORMAT)),
+        Err(found) => return Err(OpenError::other_format(&file, found, FORMAT)),
     }
     let there = disk.len(&file)?;
     if there < len {

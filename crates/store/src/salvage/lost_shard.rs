@@ -5,7 +5,7 @@ use tickwheel_engine::{Epoch, Seq, ShardId, Timestamp};
 use super::found::Found;
 use super::report::{Loss, Unit};
 use crate::layout::{folder_of, le_u64};
-use crate::meta::{FORMAT, Meta};
+use crate::meta::Meta;
 use crate::options::ClockMode;
 
 /// How far the numbers of the members of a root have come. The numbers of a lost member are guessed from those of the others.
@@ -34,7 +34,7 @@ impl Found {
     /// members. `secret`: the secret of the new directory. With another secret than the lost one, no lease token of the lost one is valid.
     #[must_use]
     pub fn lost(shard: ShardId, why: &str, reached: Reached, clock: ClockMode, secret: [u8; 16]) -> Self {
-        let mut found = Self::nothing(Meta { clock, secret, has_log: true, format: FORMAT, shard });
+        let mut found = Self::nothing(Meta { clock, secret, has_log: true, shard });
         let Reached { id, seq, epoch, wall } = reached;
         found.index.see(id, seq);
         (found.seq, found.epoch, found.wall) = (seq, epoch, wall);

@@ -24,7 +24,7 @@ use crate::layout::{
 };
 use crate::log::{FrameHead, HEAD_BYTES, read_frame, read_log_header};
 use crate::mend::{Mended, read_mended};
-use crate::meta::{CLOCK_AT, FORMAT, FORMAT_OLDEST, Meta, SECRET_AT, SHARD_AT, SHARDS_AT, shard_of};
+use crate::meta::{CLOCK_AT, Meta, SECRET_AT, SHARD_AT, SHARDS_AT, shard_of};
 use crate::newest::{self, Newest};
 use crate::options::ClockMode;
 use crate::segment::read_segment_header;
@@ -106,7 +106,7 @@ fn read_meta<D: Disk>(source: &mut Source<'_, D>) -> Result<Read, OpenError> {
     let bytes = source.read(META, 0, HEADER_BYTES as u64);
     source.check_refusal()?;
     let read = Meta::from_bytes(&bytes);
-    if let Err(error @ (OpenError::NewerFormat { .. } | OpenError::OlderFormat { .. })) = read {
+    if let Err(error @ OpenError::NewerFormat { .. }) = read {
         return Err(error);
     }
     match read_mended(&bytes, |bytes| Meta::from_bytes(bytes).ok()) {
@@ -134,9 +134,8 @@ fn rebuilt<D: Disk>(source: &mut Source<'_, D>, bytes: &[u8]) -> Result<Option<R
         return Ok(None);
     }
     let clock = if le_u64(bytes, CLOCK_AT) == 1 { ClockMode::Virtual } else { ClockMode::Real };
-    let format = if has_newest { FORMAT } else { FORMAT_OLDEST };
     let shard = shard_of(le_u64(bytes, SHARD_AT), le_u64(bytes, SHARDS_AT)).unwrap_or(ShardId::ONLY);
-    let meta = Meta { clock, secret: *secret, has_log: true, format, shard };
+    let meta = Meta { clock, secret: *secret, has_log: true, shard };
     let note = format!(
         "several bytes of {META} are damaged; the secret in it is whole, for other files check out by it; the clock is taken for the {clock} one"
     );
@@ -210,7 +209,7 @@ impl Reading {
     }
 
     fn newest<D: Disk>(&mut self, source: &mut Source<'_, D>) -> Option<Newest> {
-        if !self.found.meta.has_newest() {
+        if !self.found.meta.has_log {
             return None;
         }
         let file = newest_file();

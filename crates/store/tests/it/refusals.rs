@@ -124,9 +124,9 @@ fn a_later_format_of_any_file() {
     }
     let cases: [(&str, u32, File, Seed); 5] = [
         ("newest-log", 1, |dir| shard_file(dir, "newest-log"), |_| seed(5, 0)),
-        ("meta", 6, |dir| dir.join("meta"), |_| 0),
+        ("meta", 1, |dir| dir.join("meta"), |_| 0),
         ("log", 1, |dir| shard_file(dir, "log-"), |_| seed(1, 0)),
-        ("checkpoint", 2, |dir| shard_file(dir, "checkpoint-"), |path| numbered(3, path)),
+        ("checkpoint", 1, |dir| shard_file(dir, "checkpoint-"), |path| numbered(3, path)),
         ("segment", 1, |dir| shard_file(dir, "segment-"), |path| numbered(4, path)),
     ];
     for (what, format, file, seed) in cases {

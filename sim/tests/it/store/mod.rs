@@ -3,5 +3,4 @@
 mod crash;
 mod full;
 mod levels;
-mod upgrade;
 mod world;

@@ -713,17 +713,3 @@ fn a_backup_and_who_asked_for_it_are_told() {
     let by_ops = |method, route| (Some(method), Some(route), Some("ops"));
     assert_eq!(acts, [by_ops("POST", "/v1/backups"), by_ops("DELETE", "/v1/backups/{id}")]);
 }
-
-#[test]
-fn the_first_start_on_a_directory_of_an_earlier_format_says_so() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let data = directory.path().join("data");
-    crate::cli::doctor::of_format(4, &data);
-    for from in [Some("upgraded_from=4"), None] {
-        let server = Logged::over(tempfile::tempdir().expect("a directory"), &data, &[], &[]);
-        let started = server.wait_for(&["the tasks are loaded"]);
-        let found = started.split(' ').find(|field| field.starts_with("upgraded_from"));
-        assert_eq!(found, from, "{started}");
-        server.stop();
-    }
-}

@@ -60,8 +60,8 @@ impl BackupDir {
         found.filter_map(|Found { id, manifest }| Some((id, manifest.ok()?)))
     }
 
-    /// The whole backups of this data directory, the newest first. A manifest without an identity is of an earlier
-    /// version; its backup may be of any directory and is left out.
+    /// The whole backups of this data directory, the newest first. A backup whose manifest has no identity may
+    /// be of any directory and is left out.
     fn own(&self) -> impl Iterator<Item = (u64, Manifest)> {
         let own =
             |manifest: &Manifest| self.identity.is_some() && manifest.directory() == self.identity.as_deref();

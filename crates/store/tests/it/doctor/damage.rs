@@ -137,7 +137,7 @@ fn seed(kind: u64, number: u64) -> u32 {
 }
 
 #[test]
-fn a_later_format_is_told_from_damage() {
+fn another_format_is_told_from_damage() {
     let image = filled();
     let found = image.clone().examine(Depth::Opening);
     let number = |name: &str| name.rsplit('-').next().and_then(|number| number.parse().ok()).unwrap_or(0);
@@ -151,6 +151,6 @@ fn a_later_format_is_told_from_damage() {
         raise_format(image.files.get_mut(file).expect("there"), seed);
         let found = told(image, file, "format");
         let problem = found.problems.iter().find(|problem| problem.file == file).expect("it was found above");
-        assert!(problem.to_do.contains("later"), "{problem}");
+        assert!(problem.to_do.contains("the version that wrote it"), "{problem}");
     }
 }
