@@ -27,7 +27,8 @@ const USAGE: &str = "\
 usage: cargo xtask CHORE
 
   check                fmt, clippy, arrows, tidy, claims, plant, behaviours, no-std, and cargo-deny if it is installed
-  arrows               who imports whom, held against the drawing in ARCHITECTURE.md
+  arrows               who imports whom, held against the drawings in ARCHITECTURE.md
+  arrows CRATE         the arrows between files of a crate that run back up between its rooms, such as `arrows server`
   no-std               core builds without the standard library, with indexes of 32 bits
   behaviours           a test for each line of docs/reference/behaviours.md, and a line for each test that is named after one
   tidy [--never TEXT]  size of files, dead references, retired words, what has no place in the repository;
@@ -61,6 +62,7 @@ fn main() -> ExitCode {
     let done = match words.as_slice() {
         ["check"] => check::run(),
         ["arrows"] => arrows::run(),
+        ["arrows", name] => arrows::back(name),
         ["behaviours"] => behaviours::run(),
         ["no-std"] => no_std::run(),
         ["claims"] => claims::run(),

@@ -1,101 +1,104 @@
 //! Circles of imports within a crate: files that reach each other by the paths in their code.
 //!
-//! A path leads to the file that declares what it names: names that a module only hands on are followed to where they come from. A look of a
-//! file at a module around it does not count, so that a child may use what its parent declares.
+//! A path of a file to a module around it does not count, so that a child may use what its parent declares.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 
-use super::rooms::{imports, is_of_tests, module, re_exports, sources};
+use super::drawing::{PAGE, block};
+use super::manifest::Package;
+use super::sources::{Arrows, Crate, is_around};
 use crate::finding::Finding;
 
-/// The crates that have no circle.
-const CHECKED: [&str; 5] =
-    ["bench/src", "crates/core/src", "crates/engine/src", "crates/queue/src", "crates/store/src"];
+const FENCE: &str = "```circles";
 
-/// The files of each circle, and how many files were read.
-pub(super) fn check(root: &Path) -> Result<(usize, Vec<Finding>)> {
-    let (mut files, mut findings) = (0, Vec::new());
-    for folder in CHECKED {
-        let sources = sources(&root.join(folder))?;
-        files += sources.len();
-        for circle in circles(&Crate::new(&sources).arrows()) {
-            let what = format!("import each other in a circle: {}", circle.join(", "));
-            findings.push(Finding::new(folder.to_owned(), what));
-        }
-    }
-    Ok((files, findings))
+/// A circle that the page allows.
+struct Allowed {
+    folder: String,
+    files: BTreeSet<String>,
 }
 
-/// The modules of a crate that are files, by their paths with slashes, and the names that each hands on.
-struct Crate<'a> {
-    texts: BTreeMap<String, (&'a str, &'a str)>,
-    handed_on: BTreeMap<(String, String), String>,
-}
-
-impl<'a> Crate<'a> {
-    fn new(sources: &'a [(String, String)]) -> Self {
-        let product = sources.iter().filter(|(path, _)| !is_of_tests(path));
-        let texts: BTreeMap<_, _> =
-            product.map(|(path, text)| (module(path).join("/"), (path.as_str(), text.as_str()))).collect();
-        let mut handed_on = BTreeMap::new();
-        for (name, (path, text)) in &texts {
-            for target in re_exports(path, text) {
-                let last = target.rsplit('/').next().unwrap_or(&target).to_owned();
-                handed_on.insert((name.clone(), last), target);
-            }
-        }
-        Self { texts, handed_on }
-    }
-
-    /// Which files each file imports, those around it left out.
-    fn arrows(&self) -> BTreeMap<&str, BTreeSet<&str>> {
-        let arrows_of = |name: &String, path: &str, text: &str| {
-            let found = imports(path, text).into_iter().filter_map(|(_, import)| self.file(&import, 0));
-            found.filter(|to| !is_around(to, name)).collect::<BTreeSet<_>>()
-        };
-        self.texts.iter().map(|(name, (path, text))| (name.as_str(), arrows_of(name, path, text))).collect()
-    }
-
-    /// The file that declares what a path names.
-    fn file(&self, path: &str, depth: usize) -> Option<&str> {
-        let mut module = path;
-        loop {
-            if let Some((file, _)) = self.texts.get_key_value(module) {
-                let rest = path[module.len()..].trim_start_matches('/');
-                let (first, behind) = rest.split_once('/').unwrap_or((rest, ""));
-                let handed_on = self.handed_on.get(&(module.to_owned(), first.to_owned()));
-                return match handed_on.filter(|_| depth < 8 && !first.is_empty()) {
-                    Some(target) if behind.is_empty() => self.file(target, depth + 1),
-                    Some(target) => self.file(&format!("{target}/{behind}"), depth + 1),
-                    None => Some(file),
-                };
-            }
-            if module.is_empty() {
-                return None;
-            }
-            module = module.rsplit_once('/').map_or("", |(around, _)| around);
+/// The circles of each crate that the page does not allow, and how many files were read.
+pub(super) fn check(root: &Path, page: &str, packages: &[Package]) -> Result<(usize, Vec<Finding>)> {
+    let (mut files, mut found) = (0, Vec::new());
+    for package in packages {
+        let folder = package.sources();
+        if root.join(&folder).is_dir() {
+            let sources = Crate::read(&root.join(&folder))?;
+            files += sources.files().count();
+            found.extend(circles(&sources.arrows()).into_iter().map(|circle| (folder.clone(), circle)));
         }
     }
+    Ok((files, compare(&allowed(page).map_err(|why| anyhow!(why))?, &found)))
 }
 
-/// Whether module `around` is `inner`, or one of the modules around it.
-fn is_around(around: &str, inner: &str) -> bool {
-    around.is_empty()
-        || inner.strip_prefix(around).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+/// Reads the block of allowed circles. A line is `folder: file, file   # reason`; a file is written without `.rs`.
+fn allowed(page: &str) -> Result<Vec<Allowed>, String> {
+    let entry = |line: &str| {
+        let (entry, reason) = line.split_once('#').unwrap_or((line, ""));
+        if reason.trim().is_empty() {
+            return Err(format!(
+                "{PAGE}: the circle `{line}` has no reason; write `folder: file, file   # reason`"
+            ));
+        }
+        let (folder, files) = entry
+            .split_once(':')
+            .ok_or_else(|| format!("{PAGE}: `{line}` is no circle; write `folder: file, file   # reason`"))?;
+        let files = files.split(',').map(|file| file.trim().to_owned()).collect();
+        Ok(Allowed { folder: folder.trim().to_owned(), files })
+    };
+    block(page, FENCE)?.map(entry).collect()
+}
+
+/// What of the circles is not allowed, and what is allowed without need.
+fn compare(allowed: &[Allowed], found: &[(String, BTreeSet<String>)]) -> Vec<Finding> {
+    let covers = |entry: &Allowed, (folder, circle): &(String, BTreeSet<String>)| {
+        entry.folder == *folder && circle.is_subset(&entry.files)
+    };
+    let mut findings = Vec::new();
+    for circle in found.iter().filter(|circle| !allowed.iter().any(|entry| covers(entry, circle))) {
+        let what = format!("import each other in a circle: {}", listed(&circle.1));
+        findings.push(Finding::new(circle.0.clone(), what));
+    }
+    for entry in allowed {
+        let of_folder = found.iter().filter(|(folder, _)| *folder == entry.folder).map(|(_, circle)| circle);
+        let needed: BTreeSet<&String> =
+            of_folder.filter(|circle| !circle.is_disjoint(&entry.files)).flatten().collect();
+        let left: BTreeSet<String> =
+            entry.files.iter().filter(|file| !needed.contains(file)).cloned().collect();
+        if needed.is_empty() {
+            let what =
+                format!("allows a circle that {} has not: {}; delete the line", entry.folder, listed(&left));
+            findings.push(Finding::new(PAGE, what));
+        } else if !left.is_empty() {
+            let what =
+                format!("names files in a circle of {} that are in none: {}", entry.folder, listed(&left));
+            findings.push(Finding::mild(PAGE, what));
+        }
+    }
+    findings
+}
+
+fn listed(files: &BTreeSet<String>) -> String {
+    files.iter().map(String::as_str).collect::<Vec<_>>().join(", ")
 }
 
 /// The files that reach each other, of all that do.
-fn circles<'a>(arrows: &BTreeMap<&'a str, BTreeSet<&'a str>>) -> Vec<Vec<&'a str>> {
+fn circles(arrows: &Arrows<'_>) -> Vec<BTreeSet<String>> {
+    let mut next: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (from, to) in arrows.keys().filter(|(from, to)| !is_around(to, from)) {
+        next.entry(from).or_default().insert(to);
+    }
     let reached: BTreeMap<&str, BTreeSet<&str>> =
-        arrows.keys().map(|from| (*from, all_behind(arrows, from))).collect();
-    let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
+        next.keys().map(|from| (*from, all_behind(&next, from))).collect();
+    let returns = |from: &str, to: &str| reached.get(to).is_some_and(|behind| behind.contains(from));
+    let mut found: Vec<BTreeSet<String>> = Vec::new();
     for (from, behind) in &reached {
-        let circle: Vec<&str> = behind.iter().copied().filter(|to| reached[to].contains(from)).collect();
-        if behind.contains(from) && circle.iter().all(|file| seen.insert(*file)) {
-            found.push(circle);
+        let is_new = !found.iter().any(|circle| circle.contains(*from));
+        if is_new && behind.contains(from) {
+            found.push(behind.iter().filter(|to| returns(from, to)).map(|to| (*to).to_owned()).collect());
         }
     }
     found
@@ -117,12 +120,10 @@ fn all_behind<'a>(arrows: &BTreeMap<&'a str, BTreeSet<&'a str>>, from: &str) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arrows::sources::of_texts;
 
-    fn circles_of(files: &[(&str, &str)]) -> Vec<Vec<String>> {
-        let sources: Vec<_> =
-            files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
-        let names = |circle: Vec<&str>| circle.into_iter().map(str::to_owned).collect();
-        circles(&Crate::new(&sources).arrows()).into_iter().map(names).collect()
+    fn circles_of(files: &[(&str, &str)]) -> Vec<String> {
+        circles(&of_texts(files).arrows()).iter().map(listed).collect()
     }
 
     #[test]
@@ -134,7 +135,7 @@ mod tests {
             ("c.rs", "fn f() { super::a::g() }"),
             ("d.rs", "use crate::a::A;"),
         ]);
-        assert_eq!(found, [["a", "b", "c"]]);
+        assert_eq!(found, ["a, b, c"]);
     }
 
     #[test]
@@ -144,24 +145,78 @@ mod tests {
         let sound = [calls, of_get, ("calls/put.rs", "use crate::calls::Get;"), ("name.rs", "")];
         assert!(circles_of(&sound).is_empty(), "put uses get, by the name that their module hands on");
         let round = [calls, of_get, ("calls/put.rs", ""), ("name.rs", "use crate::calls::Get;")];
-        assert_eq!(circles_of(&round), [["calls/get", "name"]]);
+        assert_eq!(circles_of(&round), ["calls/get, name"]);
         let two_steps =
             [("lib.rs", "pub(crate) use calls::Get;"), calls, of_get, ("name.rs", "use crate::Get;")];
-        assert_eq!(circles_of(&two_steps), [["calls/get", "name"]]);
+        assert_eq!(circles_of(&two_steps), ["calls/get, name"]);
     }
 
     #[test]
-    fn a_look_at_the_module_around_is_no_circle_and_tests_are_passed_over() {
+    fn a_path_to_the_module_around_is_no_circle() {
         let parent = ("a.rs", "mod child;\nuse self::child::Child;");
         assert!(circles_of(&[parent, ("a/child.rs", "use super::Parent;")]).is_empty());
-        assert!(
-            circles_of(&[
-                ("a.rs", "use crate::b;"),
-                ("b.rs", "#[cfg(test)]\nmod tests {\n    use crate::a;\n}")
-            ])
-            .is_empty()
-        );
         let over_a_cousin = [parent, ("a/child.rs", "use crate::b::B;"), ("b.rs", "use crate::a::Parent;")];
-        assert_eq!(circles_of(&over_a_cousin), [["a", "a/child", "b"]]);
+        assert_eq!(circles_of(&over_a_cousin), ["a, a/child, b"]);
+    }
+
+    #[test]
+    fn each_package_is_checked_without_a_line_of_its_own() {
+        let root = tempfile::tempdir().expect("a folder");
+        let folder = root.path().join("crates/new/src");
+        std::fs::create_dir_all(&folder).expect("made");
+        std::fs::write(folder.join("a.rs"), "use crate::b::B;").expect("written");
+        std::fs::write(folder.join("b.rs"), "use crate::a::A;").expect("written");
+        let package = |folder: &str| Package {
+            name: folder.to_owned(),
+            manifest: format!("{folder}/Cargo.toml"),
+            imports: Vec::new(),
+        };
+        let packages = [package("crates/new"), package("without_sources")];
+        let (files, found) = check(root.path(), &format!("{FENCE}\n```\n"), &packages).expect("read");
+        assert_eq!((files, found.len(), found[0].place.as_str()), (2, 1, "crates/new/src"));
+    }
+
+    fn compared(lines: &str, found: &[(&str, &[&str])]) -> Vec<String> {
+        let page = format!("{FENCE}\n{lines}```\n");
+        let found: Vec<_> = found
+            .iter()
+            .map(|(folder, files)| {
+                ((*folder).to_owned(), files.iter().map(|file| (*file).to_owned()).collect())
+            })
+            .collect();
+        compare(&allowed(&page).expect("a block"), &found).iter().map(Finding::to_string).collect()
+    }
+
+    #[test]
+    fn a_circle_is_allowed_in_its_crate_and_without_a_further_file() {
+        let page = "x/src: a, b/c, d   # a registry\n";
+        assert!(compared(page, &[("x/src", &["a", "b/c", "d"])]).is_empty());
+        let wider = compared(page, &[("x/src", &["a", "b/c", "d", "e"])]);
+        assert_eq!(wider, ["error: x/src: import each other in a circle: a, b/c, d, e"]);
+        assert_eq!(compared(page, &[("y/src", &["a", "d"])]).len(), 2);
+        let smaller = compared(page, &[("x/src", &["a", "d"])]);
+        assert_eq!(
+            smaller,
+            ["note: ARCHITECTURE.md: names files in a circle of x/src that are in none: b/c"]
+        );
+    }
+
+    #[test]
+    fn an_entry_that_no_circle_needs_is_an_error() {
+        let found = compared("x/src: a, b   # a registry\n", &[]);
+        assert_eq!(
+            found,
+            ["error: ARCHITECTURE.md: allows a circle that x/src has not: a, b; delete the line"]
+        );
+    }
+
+    #[test]
+    fn an_entry_without_a_reason_is_refused() {
+        for (line, said) in
+            [("x/src: a, b", "has no reason"), ("x/src: a, b  #", "has no reason"), ("a # b", "is no circle")]
+        {
+            let error = allowed(&format!("{FENCE}\n{line}\n```\n")).err().expect(line);
+            assert!(error.contains(said), "{line} was refused with {error}");
+        }
     }
 }

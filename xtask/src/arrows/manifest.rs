@@ -16,6 +16,13 @@ pub(super) struct Package {
     pub(super) imports: Vec<Import>,
 }
 
+impl Package {
+    /// The folder of its sources, from the root.
+    pub(super) fn sources(&self) -> String {
+        format!("{}src", self.manifest.trim_end_matches("Cargo.toml"))
+    }
+}
+
 /// A line in one of a manifest's tables of dependencies.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Import {

@@ -6,5 +6,6 @@ mod law;
 mod manifest;
 mod rooms;
 mod run;
+mod sources;
 
-pub(crate) use run::run;
+pub(crate) use run::{back, run};
