@@ -34,120 +34,56 @@
 //! # Ok::<(), BadRequest>(())
 //! ```
 
-mod backup;
-mod bad_request;
-mod batch;
 pub mod beanstalk;
-mod body;
-mod bulk;
-mod cancel;
-mod choice;
-mod clock;
-mod dead;
-mod dead_groups;
-mod drain;
-mod due;
-pub mod duration;
-mod envelope;
-mod events;
+mod declare;
 mod export;
-mod failure_text;
-mod filter;
-mod forecast;
-mod health;
-mod if_match;
-mod index;
-mod job;
-mod json;
-mod kind;
-mod lease;
-mod leases;
-mod levels;
-pub mod openapi;
-mod part;
-pub mod path;
-mod payload;
-mod portable;
-mod problem;
-mod problem_kind;
-mod put;
-mod query;
+mod operations;
+mod problems;
 mod queues;
-mod rate;
-pub mod replay;
-mod retry;
-mod schedule;
-mod settings;
-mod story;
+mod server;
 mod target;
-mod task;
-mod terms;
-pub mod time;
-mod timeline;
-mod tokens;
-mod trace;
-mod value;
-mod whoami;
+mod tasks;
+mod text;
+mod values;
+mod workers;
 
-pub use backup::{BackupBody, BackupPhase, BackupState, BackupsBody};
-pub use bad_request::{BadRequest, Location, TextError, nearest, shown, shown_bytes};
-pub use batch::{BadBatchLine, BatchLine, BatchOp, BatchResult};
-pub use body::Answer;
-pub use bulk::{
-    BULK_MAX, BulkCancelAnswer, BulkCancelBody, BulkMoveAnswer, BulkMoveBody, BulkRedriveAnswer, MoveTo,
-    PurgeAnswer, PurgeBody, SkippedBody,
-};
-pub use cancel::{CancelAnswer, CancelOutcome};
-pub use clock::{AdvanceBody, NowBody};
-pub use dead::{REDRIVE_MAX, RedriveAnswer, RedriveBody, RedriveOutcome};
-pub use dead_groups::{DEAD_GROUP_EXAMPLES_MAX, DeadExampleBody, DeadGroupBody, DeadGroupsBody, DeadWindow};
-pub use drain::DrainBody;
-pub use due::Due;
-pub use envelope::EnvelopeBody;
-pub use events::{
-    EVENT_QUEUES_MAX, EVENTS_CONTENT_TYPE, EventCounters, EventTopic, EventsQuery, HistogramBucket,
-    JobsEvent, QueueRow, QueuesEvent, StateTotals, StatsEvent, WheelEvent, WheelLevel,
+pub use export::replay;
+pub use operations::document as openapi;
+pub use text::{duration, path, time};
+
+pub use declare::body::Answer;
+pub use declare::query::{
+    AttemptsQuery, CURSOR_BYTES_MAX, LIST_LIMIT_MAX, ListQuery, PreviewQuery, PutMode, PutQuery, QueuesQuery,
+    RevokeQuery, ScheduleSort, SchedulesQuery, TasksQuery, no_query,
 };
 pub use export::{
     EXPORT_CURSOR_BYTES_MAX, EXPORT_FORMAT, Existing, ExportDeath, ExportEnd, ExportHeader, ExportLine,
     ExportQuery, ExportQueue, ExportSchedule, ExportTask, ImportCounts, ImportEnd, ImportLine, ImportQuery,
     ImportResult, ImportRow, SkipWhy, TallyBody,
 };
-pub use failure_text::failure_shape;
-pub use filter::{FAILURE_BYTES_MAX, GROUP_ID_DIGITS, TaskFilter};
-pub use forecast::{
-    BucketBody, FORECAST_BUCKETS_MAX, ForecastBody, ForecastQuery, ForecastScale, LOG_ENDS_MS,
-};
-pub use health::{Alive, AliveBody, ClockReport, Durability, Readiness, ReadyBody};
-pub use if_match::{etag, if_match};
-pub use index::IndexBody;
-pub use job::{JobAction, JobBody, JobState, JobsBody};
-pub use lease::{LEASE_MS_MAX, LEASE_MS_MIN, LEASE_TASKS_MAX, LeaseBody, WAIT_MS_MAX};
-pub use leases::{HeldLease, LeasesPage, LeasesQuery, WORKER_BYTES_MAX};
-pub use levels::Levels;
-pub use payload::{
-    CONTENT_TYPE_BYTES_MAX, CONTENT_TYPE_JSON, CONTENT_TYPE_OCTETS, PayloadBody, check_payload,
-};
-pub use problem::{PROBLEM_CONTENT_TYPE, Problem, WITH_ALL_BROKERS};
-pub use problem_kind::{ProblemKind, ProblemPage};
-pub use put::{PatchBody, PutBody};
-pub use query::{
-    AttemptsQuery, CURSOR_BYTES_MAX, LIST_LIMIT_MAX, ListQuery, PreviewQuery, PutMode, PutQuery, QueuesQuery,
-    RevokeQuery, ScheduleSort, SchedulesQuery, TasksQuery, no_query,
-};
-pub use queues::{DeleteQueueAnswer, QueueBody, QueueCounts, QueueGone, QueuesBody};
-pub use rate::{RATE_PER_MS_MAX, RATE_TASKS_MAX, RateBody};
-pub use retry::{ATTEMPTS_MAX, RetryBody};
-pub use schedule::{
+pub use problems::problem::{PROBLEM_CONTENT_TYPE, Problem, WITH_ALL_BROKERS};
+pub use problems::problem_kind::{ProblemKind, ProblemPage};
+pub use queues::queue::{DeleteQueueAnswer, QueueBody, QueueCounts, QueueGone, QueuesBody};
+pub use queues::schedule::{
     CADENCE_MS_MAX, CADENCE_MS_MIN, CadenceBody, CatchUp, DeleteScheduleAnswer, OccurrenceBody, Overlap,
     PREVIEW_MAX, PreviewBody, SCHEDULE_NAME_BYTES_MAX, ScheduleBody, ScheduleGone, ScheduleSpec,
     SchedulesPage,
 };
-pub use settings::{
+pub use queues::settings::{
     HISTORY_KEEP_MS_MAX, HISTORY_KEYS_MAX, HistoryBody, LIMIT_MAX, PAUSE_MS_MAX, PauseBody, SettingsBody,
     no_body,
 };
-pub use story::{StoryBody, StoryEvent, StoryWord};
+pub use server::backup::{BackupBody, BackupPhase, BackupState, BackupsBody};
+pub use server::clock::{AdvanceBody, NowBody};
+pub use server::drain::DrainBody;
+pub use server::events::{
+    EVENT_QUEUES_MAX, EVENTS_CONTENT_TYPE, EventCounters, EventTopic, EventsQuery, HistogramBucket,
+    JobsEvent, QueueRow, QueuesEvent, StateTotals, StatsEvent, WheelEvent, WheelLevel,
+};
+pub use server::health::{Alive, AliveBody, ClockReport, Durability, Readiness, ReadyBody};
+pub use server::index::IndexBody;
+pub use server::job::{JobAction, JobBody, JobState, JobsBody};
+pub use server::whoami::{ConsoleMode, TokenLimits, WhoamiBody};
 pub use target::{
     AttemptBody, AttemptOutcome, AttemptsBody, AuthBody, BasicBody, BreakerBody, ConnectionRow,
     ConnectionState, ContentForm, DeleteTargetAnswer, HttpMethod, ListEnd, PushCounts, RotateBody,
@@ -155,15 +91,45 @@ pub use target::{
     TARGET_TIMEOUT_MS_MAX, TARGET_TIMEOUT_MS_MIN, TargetBody, TargetGone, TargetKind, TargetOrder, TargetRow,
     TargetState, TargetTestBody, TargetTlsBody, TargetView, TargetsBody, TlsVersion,
 };
-pub use task::{
+pub use tasks::batch::{BadBatchLine, BatchLine, BatchOp, BatchResult};
+pub use tasks::bulk::{
+    BULK_MAX, BulkCancelAnswer, BulkCancelBody, BulkMoveAnswer, BulkMoveBody, BulkRedriveAnswer, MoveTo,
+    PurgeAnswer, PurgeBody, SkippedBody,
+};
+pub use tasks::cancel::{CancelAnswer, CancelOutcome};
+pub use tasks::dead::{REDRIVE_MAX, RedriveAnswer, RedriveBody, RedriveOutcome};
+pub use tasks::dead_groups::{
+    DEAD_GROUP_EXAMPLES_MAX, DeadExampleBody, DeadGroupBody, DeadGroupsBody, DeadWindow,
+};
+pub use tasks::envelope::EnvelopeBody;
+pub use tasks::filter::{FAILURE_BYTES_MAX, GROUP_ID_DIGITS, TaskFilter};
+pub use tasks::forecast::{
+    BucketBody, FORECAST_BUCKETS_MAX, ForecastBody, ForecastQuery, ForecastScale, LOG_ENDS_MS,
+};
+pub use tasks::put::{PatchBody, PutBody};
+pub use tasks::story::{StoryBody, StoryEvent, StoryWord};
+pub use tasks::task::{
     DeathBody, DeathReason, FailureBody, FailureKind, LeasedTask, LeasedTasks, PutAnswer, TaskBody,
     TaskState, TasksOfKey, TasksPage,
 };
-pub use terms::{GROUP_BYTES_MAX, PRIORITY_DEFAULT, TAG_BYTES_MAX, TAGS_MAX, Terms, TermsPatch};
-pub use timeline::{MOMENTS_MAX, MomentBody};
-pub use tokens::{AckBody, ExtendBody, NackBody, TOKEN_CHARS, TOKENS_MAX, TokenResult, TokenResults};
-pub use trace::TraceContext;
-pub use whoami::{ConsoleMode, TokenLimits, WhoamiBody};
+pub use tasks::terms::{GROUP_BYTES_MAX, PRIORITY_DEFAULT, TAG_BYTES_MAX, TAGS_MAX, Terms, TermsPatch};
+pub use text::bad_request::{BadRequest, Location, TextError, nearest, shown, shown_bytes};
+pub use values::due::Due;
+pub use values::failure_text::failure_shape;
+pub use values::if_match::{etag, if_match};
+pub use values::levels::Levels;
+pub use values::payload::{
+    CONTENT_TYPE_BYTES_MAX, CONTENT_TYPE_JSON, CONTENT_TYPE_OCTETS, PayloadBody, check_payload,
+};
+pub use values::rate::{RATE_PER_MS_MAX, RATE_TASKS_MAX, RateBody};
+pub use values::retry::{ATTEMPTS_MAX, RetryBody};
+pub use values::timeline::{MOMENTS_MAX, MomentBody};
+pub use values::trace::TraceContext;
+pub use workers::lease::{LEASE_MS_MAX, LEASE_MS_MIN, LEASE_TASKS_MAX, LeaseBody, WAIT_MS_MAX};
+pub use workers::leases::{HeldLease, LeasesPage, LeasesQuery, WORKER_BYTES_MAX};
+pub use workers::tokens::{
+    AckBody, ExtendBody, NackBody, TOKEN_CHARS, TOKENS_MAX, TokenResult, TokenResults,
+};
 
 /// The content type of the request and the answer of a batch: one JSON object on each line.
 pub const BATCH_CONTENT_TYPE: &str = "application/x-ndjson";

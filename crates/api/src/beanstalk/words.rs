@@ -3,8 +3,8 @@
 use std::num::NonZeroU32;
 
 use super::terms::{JobTerms, Tube, When};
-use crate::duration;
-use crate::value::digits;
+use crate::declare::value::digits;
+use crate::text::duration;
 
 /// The longest key, in bytes.
 const KEY_BYTES_MAX: usize = 256;

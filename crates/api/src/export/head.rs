@@ -2,11 +2,11 @@
 
 use super::EXPORT_FORMAT;
 use crate::INTEGER_MAX;
-use crate::bad_request::BadRequest;
-use crate::body::body;
-use crate::kind::{Kind, count, flag, instant, list, number, text};
-use crate::openapi::schema;
-use crate::part::{flat, has, may, or, unless};
+use crate::declare::body::body;
+use crate::declare::kind::{Kind, count, flag, instant, list, number, text};
+use crate::declare::part::{flat, has, may, or, unless};
+use crate::declare::schema;
+use crate::text::bad_request::BadRequest;
 
 body! {
     /// The header of an export.

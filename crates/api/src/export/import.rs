@@ -2,14 +2,15 @@
 
 use super::EXPORT_CURSOR_BYTES_MAX;
 use crate::INTEGER_MAX;
-use crate::bad_request::BadRequest;
-use crate::body::body;
-use crate::choice::choice;
-use crate::json;
-use crate::kind::{choice, count, number, object, text};
-use crate::part::{flat, has, may};
-use crate::problem::Problem;
-use crate::query::{self, query};
+use crate::declare::body::body;
+use crate::declare::choice::choice;
+use crate::declare::json;
+use crate::declare::kind::{choice, count, number, object, text};
+use crate::declare::part::{flat, has, may};
+use crate::declare::query;
+use crate::declare::query::query;
+use crate::problems::problem::Problem;
+use crate::text::bad_request::BadRequest;
 use serde::{Deserialize, Serialize};
 
 query! {

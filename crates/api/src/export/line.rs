@@ -2,11 +2,12 @@
 
 use super::head::HeaderMembers;
 use super::{ExportEnd, ExportHeader, ExportQueue, ExportSchedule, ExportTask};
-use crate::bad_request::{BadRequest, inside};
-use crate::body::Body as _;
-use crate::body::Source;
-use crate::json::{self, Known};
-use crate::value;
+use crate::declare::body::Body as _;
+use crate::declare::body::Source;
+use crate::declare::json;
+use crate::declare::json::Known;
+use crate::declare::value;
+use crate::text::bad_request::{BadRequest, inside};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::value::RawValue;

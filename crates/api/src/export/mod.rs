@@ -7,6 +7,7 @@ mod head;
 mod import;
 mod line;
 mod queue;
+pub mod replay;
 mod schedule;
 mod task;
 

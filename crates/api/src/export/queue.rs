@@ -1,10 +1,10 @@
 //! The settings of a queue as a line of an export.
 
-use crate::bad_request::BadRequest;
-use crate::body::body;
-use crate::kind::{flag, instant, object, text};
-use crate::part::{has, or, quiet};
-use crate::settings::SettingsBody;
+use crate::declare::body::body;
+use crate::declare::kind::{flag, instant, object, text};
+use crate::declare::part::{has, or, quiet};
+use crate::queues::settings::SettingsBody;
+use crate::text::bad_request::BadRequest;
 
 body! {
     /// The settings of a queue, and whether it is paused or draining.

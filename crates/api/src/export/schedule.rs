@@ -1,10 +1,10 @@
 //! A schedule and its progress as a line of an export.
 
-use crate::bad_request::BadRequest;
-use crate::body::body;
-use crate::kind::{Kind, count, instant, list, object, text};
-use crate::part::{has, may, quiet, unless};
-use crate::schedule::ScheduleSpec;
+use crate::declare::body::body;
+use crate::declare::kind::{Kind, count, instant, list, object, text};
+use crate::declare::part::{has, may, quiet, unless};
+use crate::queues::schedule::ScheduleSpec;
+use crate::text::bad_request::BadRequest;
 
 body! {
     /// A schedule and its progress.

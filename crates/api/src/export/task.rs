@@ -1,18 +1,22 @@
 //! A live or dead task as a line of an export.
 
 use crate::INTEGER_MAX;
-use crate::bad_request::BadRequest;
-use crate::body::{Body, MEMBERS_MAX, Source, body};
-use crate::json::{self, Known};
-use crate::kind::{Kind, choice, count, duration, flag, instant, list, number, object, one_of, text};
-use crate::openapi::schema::{self, Schema};
-use crate::part::{flat, has, may, members_of, or_made, quiet, unless};
-use crate::payload::{PayloadBody, exported_payload};
-use crate::retry::RetryBody;
-use crate::task::{DeathBody, DeathReason, FailureBody, TaskState};
-use crate::terms::PRIORITY_DEFAULT;
-use crate::timeline::{MomentBody, timeline};
-use crate::trace::TraceContext;
+use crate::declare::body::{Body, MEMBERS_MAX, Source, body};
+use crate::declare::json;
+use crate::declare::json::Known;
+use crate::declare::kind::{
+    Kind, choice, count, duration, flag, instant, list, number, object, one_of, text,
+};
+use crate::declare::part::{flat, has, may, members_of, or_made, quiet, unless};
+use crate::declare::schema;
+use crate::declare::schema::Schema;
+use crate::tasks::task::{DeathBody, DeathReason, FailureBody, TaskState};
+use crate::tasks::terms::PRIORITY_DEFAULT;
+use crate::text::bad_request::BadRequest;
+use crate::values::payload::{PayloadBody, exported_payload};
+use crate::values::retry::RetryBody;
+use crate::values::timeline::{MomentBody, timeline};
+use crate::values::trace::TraceContext;
 use serde_json::value::RawValue;
 
 /// Maximum number of failures of a task on a line.

@@ -1,9 +1,9 @@
 //! The attempts to send messages to a target.
 
-use crate::body::body;
-use crate::choice::choice;
-use crate::kind::{choice, count, duration, instant, list, number, object, text};
-use crate::part::{has, may};
+use crate::declare::body::body;
+use crate::declare::choice::choice;
+use crate::declare::kind::{choice, count, duration, instant, list, number, object, text};
+use crate::declare::part::{has, may};
 
 body! {
     /// The last attempts to send messages to a target, the newest first.

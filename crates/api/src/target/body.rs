@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::bad_request::BadRequest;
-use crate::body::body;
-use crate::choice::choice;
-use crate::kind::{Kind, choice, duration, flag, list, number, object, word};
-use crate::part::{has, nullable, unless, unless_made};
-use crate::retry::RetryBody;
+use crate::declare::body::body;
+use crate::declare::choice::choice;
+use crate::declare::kind::{Kind, choice, duration, flag, list, number, object, word};
+use crate::declare::part::{has, nullable, unless, unless_made};
+use crate::text::bad_request::BadRequest;
+use crate::values::retry::RetryBody;
 
 use super::kinds::{self, TargetKind};
 use super::names::names;

@@ -1,7 +1,7 @@
 //! [`TargetKind`]: the kinds of targets, and which member goes with which.
 
-use crate::bad_request::BadRequest;
-use crate::choice::choice;
+use crate::declare::choice::choice;
+use crate::text::bad_request::BadRequest;
 
 use super::body::TargetBody;
 

@@ -6,10 +6,10 @@ use serde::Serializer;
 use serde_json::value::RawValue;
 use serde_json::{Value as Json, json};
 
-use crate::bad_request::BadRequest;
-use crate::body::{Form, Source};
-use crate::kind::Kind;
-use crate::value;
+use crate::declare::body::{Form, Source};
+use crate::declare::kind::Kind;
+use crate::declare::value;
+use crate::text::bad_request::BadRequest;
 
 /// Texts by name, at most `max`.
 pub(crate) fn names(max: usize) -> Names {

@@ -1,11 +1,11 @@
 //! The objects in the settings of a target.
 
-use crate::bad_request::BadRequest;
-use crate::body::body;
-use crate::choice::choice;
-use crate::kind::{choice, duration, instant, number, text, word};
-use crate::openapi::schema::Rule;
-use crate::part::{has, may, nullable, or};
+use crate::declare::body::body;
+use crate::declare::choice::choice;
+use crate::declare::kind::{choice, duration, instant, number, text, word};
+use crate::declare::part::{has, may, nullable, or};
+use crate::declare::schema::Rule;
+use crate::text::bad_request::BadRequest;
 
 use super::secret::{SecretBody, secret};
 
@@ -31,7 +31,7 @@ body! {
         /// The token behind `Bearer`.
         bearer: Option<SecretBody> = may(secret());
         /// User and password.
-        basic: Option<BasicBody> = may(crate::kind::object());
+        basic: Option<BasicBody> = may(crate::declare::kind::object());
     }
     example: r#"{"bearer": {"name": "orders"}}"#;
     rules: &[Rule::One(&["bearer", "basic"])];

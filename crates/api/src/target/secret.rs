@@ -7,10 +7,10 @@ use serde::ser::SerializeMap;
 use serde_json::value::RawValue;
 use serde_json::{Value as Json, json};
 
-use crate::bad_request::{BadRequest, inside};
-use crate::body::{Body, Form, Source, body};
-use crate::kind::{Kind, flag, or_null, text};
-use crate::part::may;
+use crate::declare::body::{Body, Form, Source, body};
+use crate::declare::kind::{Kind, flag, or_null, text};
+use crate::declare::part::may;
+use crate::text::bad_request::{BadRequest, inside};
 
 /// Maximum length of a secret (bytes).
 const SECRET_BYTES_MAX: usize = 4_096;

@@ -1,9 +1,9 @@
 //! A target as the server shows it.
 
-use crate::body::body;
-use crate::choice::choice;
-use crate::kind::{choice, count, duration, instant, list, object, text};
-use crate::part::{flat, has, may, or};
+use crate::declare::body::body;
+use crate::declare::choice::choice;
+use crate::declare::kind::{choice, count, duration, instant, list, object, text};
+use crate::declare::part::{flat, has, may, or};
 
 use super::body::TargetBody;
 use super::kinds::TargetKind;

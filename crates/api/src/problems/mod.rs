@@ -1,0 +1,4 @@
+//! Problems: the answers to calls that were refused.
+
+pub(crate) mod problem;
+pub(crate) mod problem_kind;

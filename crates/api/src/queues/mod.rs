@@ -1,0 +1,5 @@
+//! Queues: their settings, their counts and their schedules.
+
+pub(crate) mod queue;
+pub(crate) mod schedule;
+pub(crate) mod settings;
