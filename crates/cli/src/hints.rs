@@ -137,7 +137,7 @@ mod tests {
                 let path = entry.expect("an entry").path();
                 let name = path.file_name().expect("a name").to_string_lossy().into_owned();
                 if path.is_dir() {
-                    folders.extend((name != "openapi").then_some(path));
+                    folders.extend((name != "operations").then_some(path));
                     continue;
                 }
                 // The remedies of the page of problems are about the API, and the others are no hints.

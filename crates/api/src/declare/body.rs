@@ -24,8 +24,7 @@
 //! is a request on one line of NDJSON, an `export` is one in an export, a `row` is a line of an answer. A `group` is a part of other
 //! bodies.
 
-use crate::declare::json;
-use crate::declare::json::Known;
+use crate::declare::json::{self, Known};
 use crate::declare::part::{Field, Part};
 use crate::declare::schema::{Member, Schema};
 use crate::declare::value;

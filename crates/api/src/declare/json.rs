@@ -1,12 +1,16 @@
 //! The reader of a JSON object. In a request each known member may stand once, and unknown members are refused by name.
 
-use crate::JSON_DEPTH_MAX;
 use crate::declare::body::{NameSeed, Source};
 use crate::text::bad_request::{BadRequest, nearest, shown};
 use serde::de::{self, DeserializeSeed, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
+
+/// Maximum nesting of the JSON of a request (levels), the object of the request included.
+///
+/// 64 levels are far more than programs send, and far fewer than would overflow the stack of a reader.
+pub const JSON_DEPTH_MAX: usize = 64;
 
 /// The members that a request may have, and hints for other names.
 pub(crate) struct Known {

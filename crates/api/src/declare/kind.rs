@@ -1,11 +1,10 @@
 //! Kinds of members: a kind reads, writes and describes the values of a member.
 
-use crate::INTEGER_MAX;
 use crate::declare::body::{Body, Form, Source, Written};
 use crate::declare::choice::Choice;
-use crate::declare::schema;
-use crate::declare::value;
+use crate::declare::{schema, value};
 use crate::text::bad_request::{BadRequest, Location, inside, shown};
+use crate::text::portable::INTEGER_MAX;
 use crate::text::{duration, time};
 use serde::ser::{Error as _, Serialize, SerializeSeq, Serializer};
 use serde_json::Value as Json;

@@ -1,8 +1,8 @@
 //! Readers of the values of members. An error names the member, what was expected and what was sent.
 
-use crate::INTEGER_MAX;
 use crate::declare::json::list;
 use crate::text::bad_request::{BadRequest, nearest, shown};
+use crate::text::portable::INTEGER_MAX;
 use crate::text::{duration, time};
 use serde_json::value::RawValue;
 use std::ops::RangeInclusive;

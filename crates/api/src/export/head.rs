@@ -1,12 +1,12 @@
 //! The first and the last line of an export.
 
 use super::EXPORT_FORMAT;
-use crate::INTEGER_MAX;
 use crate::declare::body::body;
 use crate::declare::kind::{Kind, count, flag, instant, list, number, text};
 use crate::declare::part::{flat, has, may, or, unless};
 use crate::declare::schema;
 use crate::text::bad_request::BadRequest;
+use crate::text::portable::INTEGER_MAX;
 
 body! {
     /// The header of an export.

@@ -1,16 +1,15 @@
 //! The queries of an export and of an import, and the answer to an import (NDJSON).
 
 use super::EXPORT_CURSOR_BYTES_MAX;
-use crate::INTEGER_MAX;
 use crate::declare::body::body;
 use crate::declare::choice::choice;
 use crate::declare::json;
 use crate::declare::kind::{choice, count, number, object, text};
 use crate::declare::part::{flat, has, may};
-use crate::declare::query;
-use crate::declare::query::query;
+use crate::declare::query::{self, query};
 use crate::problems::problem::Problem;
 use crate::text::bad_request::BadRequest;
+use crate::text::portable::INTEGER_MAX;
 use serde::{Deserialize, Serialize};
 
 query! {

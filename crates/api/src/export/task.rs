@@ -1,18 +1,16 @@
 //! A live or dead task as a line of an export.
 
-use crate::INTEGER_MAX;
 use crate::declare::body::{Body, MEMBERS_MAX, Source, body};
-use crate::declare::json;
-use crate::declare::json::Known;
+use crate::declare::json::{self, Known};
 use crate::declare::kind::{
     Kind, choice, count, duration, flag, instant, list, number, object, one_of, text,
 };
 use crate::declare::part::{flat, has, may, members_of, or_made, quiet, unless};
-use crate::declare::schema;
-use crate::declare::schema::Schema;
+use crate::declare::schema::{self, Schema};
 use crate::tasks::task::{DeathBody, DeathReason, FailureBody, TaskState};
-use crate::tasks::terms::PRIORITY_DEFAULT;
 use crate::text::bad_request::BadRequest;
+use crate::text::portable::INTEGER_MAX;
+use crate::values::limits::PRIORITY_DEFAULT;
 use crate::values::payload::{PayloadBody, exported_payload};
 use crate::values::retry::RetryBody;
 use crate::values::timeline::{MomentBody, timeline};

@@ -6,14 +6,16 @@
 
 use serde_json::{Map, Value, json};
 
-pub use super::operation::{Needs, Operation, Right};
+pub use super::operation::{Needs, Operation};
 pub use super::table::{OPERATIONS, OperationId};
+pub use crate::values::right::Right;
 
 use super::bodies::schemas;
 use super::operation::{Answer, Content};
 use super::parameter;
 use crate::declare::schema::of;
-use crate::{BATCH_CONTENT_TYPE, EVENTS_CONTENT_TYPE, PROBLEM_CONTENT_TYPE, ProblemKind};
+use crate::tasks::batch::BATCH_CONTENT_TYPE;
+use crate::{EVENTS_CONTENT_TYPE, PROBLEM_CONTENT_TYPE, ProblemKind};
 
 /// The description as OpenAPI 3.1. Cost: some milliseconds.
 ///

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::table::OperationId;
 use crate::ProblemKind::{self, *};
-use crate::declare::choice::choice;
+use crate::values::right::Right;
 
 /// One method of one path: an entry in the table.
 #[derive(Debug)]
@@ -35,20 +35,6 @@ pub struct Operation {
     pub(super) writes: bool,
     /// Whether one call changes many tasks or schedules.
     pub(super) changes_many: bool,
-}
-
-choice! {
-    /// A right that a token may have.
-    pub enum Right {
-        /// Read tasks, queues, schedules and statistics.
-        Read = "read",
-        /// Put, change and cancel tasks and schedules.
-        Produce = "produce",
-        /// Lease, ack, nack, extend.
-        Consume = "consume",
-        /// Configure queues, pause them, redrive, move the clock.
-        Admin = "admin",
-    }
 }
 
 /// The right that a call needs, and where it needs it.

@@ -3,11 +3,14 @@
 use serde_json::{Map, Value, json};
 
 use crate::declare::schema::{boolean, duration_like, integer, one_of, time_or_ms, word};
-use crate::{
-    DeathReason, Existing, FAILURE_BYTES_MAX, ForecastScale, GROUP_BYTES_MAX, INTEGER_MAX, LIST_LIMIT_MAX,
-    PREVIEW_MAX, ProblemKind, PutMode, SCHEDULE_NAME_BYTES_MAX, ScheduleSort, SchedulesQuery, TAG_BYTES_MAX,
-    TaskState, WORKER_BYTES_MAX,
+use crate::queues::queries::{ScheduleSort, SchedulesQuery};
+use crate::tasks::queries::PutMode;
+use crate::text::portable::INTEGER_MAX;
+use crate::values::limits::{
+    FAILURE_BYTES_MAX, GROUP_BYTES_MAX, LIST_LIMIT_MAX, SCHEDULE_NAME_BYTES_MAX, TAG_BYTES_MAX,
+    WORKER_BYTES_MAX,
 };
+use crate::{DeathReason, Existing, ForecastScale, PREVIEW_MAX, ProblemKind, TaskState};
 
 /// The part of a request that has a parameter.
 #[derive(Copy, Clone, PartialEq, Eq)]

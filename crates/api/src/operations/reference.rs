@@ -133,7 +133,9 @@ fn kind(schema: &Value) -> String {
         (_, Some("duration-text")) => "duration".to_owned(),
         (_, Some("date-time")) => "RFC 3339".to_owned(),
         (Some("integer"), _) => match (schema["minimum"].as_u64(), schema["maximum"].as_u64()) {
-            (Some(min), Some(max)) if max < crate::INTEGER_MAX => format!("integer, {min} to {max}"),
+            (Some(min), Some(max)) if max < crate::text::portable::INTEGER_MAX => {
+                format!("integer, {min} to {max}")
+            }
             _ => "integer".to_owned(),
         },
         (Some("string"), _) => match schema["maxLength"].as_u64() {

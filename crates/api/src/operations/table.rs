@@ -15,10 +15,9 @@
 //! The flags: `writes` marks an operation that changes stored data, and `changes_many` one that changes many tasks
 //! or schedules with one call.
 
-use super::operation::{
-    Answer, Content, Needs, Operation, Right, may, may_lines, must, must_lines, operations,
-};
+use super::operation::{Answer, Content, Needs, Operation, may, may_lines, must, must_lines, operations};
 use crate::ProblemKind;
+use crate::values::right::Right;
 
 operations! {
     /// Puts a task under this key, or replaces the live one.

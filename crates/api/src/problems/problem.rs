@@ -1,14 +1,14 @@
 //! Error answers: `application/problem+json` of RFC 9457.
 
-use crate::INTEGER_MAX;
 use crate::declare::body::body;
 use crate::declare::json;
 use crate::declare::kind::{Kind, choice, count, number, text};
 use crate::declare::part::{has, may};
 use crate::declare::schema::one_of;
+use crate::problems::cancel_outcome::CancelOutcome;
 use crate::problems::problem_kind::ProblemKind;
-use crate::tasks::cancel::CancelOutcome;
 use crate::text::bad_request::{BadRequest, Location, shown};
+use crate::text::portable::INTEGER_MAX;
 use crate::text::{duration, time};
 use std::fmt;
 

@@ -1,6 +1,5 @@
 //! Schedules: recurring rules that put tasks.
 
-use crate::INTEGER_MAX;
 use crate::declare::body::{Meaning, Slots, body};
 use crate::declare::choice::choice;
 use crate::declare::kind::{
@@ -8,18 +7,13 @@ use crate::declare::kind::{
 };
 use crate::declare::part::{flat, has, may, members_of, or, or_made, shown, unless};
 use crate::declare::schema::Rule;
-use crate::queues::settings::LIMIT_MAX;
 use crate::tasks::terms::Terms;
 use crate::text::bad_request::BadRequest;
+use crate::text::portable::INTEGER_MAX;
+use crate::values::limits::{CADENCE_MS_MAX, CADENCE_MS_MIN, LIMIT_MAX};
 use crate::values::payload::{PayloadBody, passed_payload};
 use serde_json::{Value as Json, json};
 
-/// Maximum length of the name of a schedule (bytes).
-pub const SCHEDULE_NAME_BYTES_MAX: usize = 200;
-/// Minimum of `every` and `fixed_delay` (ms).
-pub const CADENCE_MS_MIN: u64 = 100;
-/// Maximum of `every`, `fixed_delay`, `jitter` and `expire_after` (ms): 100 years.
-pub const CADENCE_MS_MAX: u64 = 100 * 365 * 86_400_000;
 /// Maximum length of a cron expression or a zone (bytes).
 pub(crate) const CRON_BYTES_MAX: usize = 256;
 /// Maximum number of occurrences in one preview.

@@ -1,17 +1,14 @@
 //! The settings of a queue.
 
 use crate::declare::body::{Body, MEMBERS_MAX, body};
-use crate::declare::json;
-use crate::declare::json::Known;
+use crate::declare::json::{self, Known};
 use crate::declare::kind::{Kind, duration, number, object};
 use crate::declare::part::{nullable, or};
 use crate::text::bad_request::BadRequest;
+use crate::values::limits::{LEASE_MS_MAX, LEASE_MS_MIN, LIMIT_MAX};
 use crate::values::rate::{RATE_TASKS_MAX, Rate, RateBody};
 use crate::values::retry::RetryBody;
-use crate::workers::lease::{LEASE_MS_MAX, LEASE_MS_MIN};
 
-/// Maximum value of a limit.
-pub const LIMIT_MAX: u64 = 1_000_000_000;
 /// Maximum time for which ended tasks are remembered: one year.
 pub const HISTORY_KEEP_MS_MAX: u64 = 365 * 86_400_000;
 /// Maximum number of ended tasks that a queue remembers. Each takes about 200 bytes of memory.

@@ -4,8 +4,8 @@ use crate::declare::body::body;
 use crate::declare::choice::choice;
 use crate::declare::kind::{choice, count, duration, flag, list, object, or_null, text};
 use crate::declare::part::{has, may, shown};
-use crate::openapi::Right;
 use crate::values::rate::{Rate, RateBody};
+use crate::values::right::Right;
 
 /// Maximum length of a name or a scope (bytes).
 const NAME_BYTES_MAX: usize = 255;

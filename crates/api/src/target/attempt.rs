@@ -4,6 +4,16 @@ use crate::declare::body::body;
 use crate::declare::choice::choice;
 use crate::declare::kind::{choice, count, duration, instant, list, number, object, text};
 use crate::declare::part::{has, may};
+use crate::declare::query::{self, query};
+use crate::values::limits::{LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX};
+
+query! {
+    /// The query of `GET /v1/queues/{q}/target/attempts`: `?limit=`.
+    pub struct AttemptsQuery {
+        /// Maximum number of attempts. Default: 100.
+        limit: usize = LIST_LIMIT_DEFAULT, |name, given| query::number(name, given, 1..=LIST_LIMIT_MAX, LIST_LIMIT_DEFAULT);
+    }
+}
 
 body! {
     /// The last attempts to send messages to a target, the newest first.

@@ -15,7 +15,7 @@ mod parts;
 mod secret;
 mod view;
 
-pub use attempt::{AttemptBody, AttemptOutcome, AttemptsBody, TargetTestBody};
+pub use attempt::{AttemptBody, AttemptOutcome, AttemptsBody, AttemptsQuery, TargetTestBody};
 pub use body::{
     ContentForm, HttpMethod, TARGET_CONCURRENCY_MAX, TARGET_HEADERS_MAX, TARGET_TIMEOUT_MS_MAX,
     TARGET_TIMEOUT_MS_MIN, TargetBody, TargetOrder,

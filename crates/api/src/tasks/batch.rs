@@ -1,22 +1,23 @@
 //! Lines of a batch as NDJSON: the operations of a request and the results of an answer.
 
-use crate::INTEGER_MAX;
 use crate::declare::body::{Body, Form, Meaning, Slots, Source, body, named, role};
-use crate::declare::json;
-use crate::declare::json::find_text;
+use crate::declare::json::{self, find_text};
 use crate::declare::kind::{Kind, choice, flag, instant, key, number, object, one_of};
 use crate::declare::part::{Part, has, may, unless};
-use crate::declare::query::PutMode;
-use crate::declare::schema;
-use crate::declare::schema::Member;
+use crate::declare::schema::{self, Member};
+use crate::problems::cancel_outcome::CancelOutcome;
 use crate::problems::problem::Problem;
 use crate::problems::problem_kind::ProblemKind;
-use crate::tasks::cancel::CancelOutcome;
 use crate::tasks::put::{OF_TASK, PatchBody, PutBody};
+use crate::tasks::queries::PutMode;
 use crate::text::bad_request::BadRequest;
+use crate::text::portable::INTEGER_MAX;
 use serde::ser::SerializeMap;
 use serde_json::json;
 use std::fmt;
+
+/// The content type of the request and the answer of a batch: one JSON object on each line.
+pub const BATCH_CONTENT_TYPE: &str = "application/x-ndjson";
 
 body! {
     /// One line of a batch. A put or a patch also has the members of its route's body.

@@ -3,8 +3,7 @@
 use crate::declare::body::{Form, Meaning, Slots, Source, body, two_of};
 use crate::declare::kind::{Kind, count, duration, flag, object};
 use crate::declare::part::{has, may, members_of, or, unless};
-use crate::declare::schema;
-use crate::declare::schema::Rule;
+use crate::declare::schema::{self, Rule};
 use crate::declare::value;
 use crate::tasks::filter::{TaskFilter, filter, fits_its_state};
 use crate::tasks::task::TaskState;

@@ -1,14 +1,13 @@
 //! Dead tasks: the request and the answer of a redrive.
 
-use crate::INTEGER_MAX;
 use crate::declare::body::{Meaning, Slots, body, role, two_of};
 use crate::declare::choice::choice;
 use crate::declare::kind::{Kind, choice, count, flag, key, list, number};
 use crate::declare::part::{has, may, unless};
-use crate::declare::schema;
-use crate::declare::schema::Rule;
+use crate::declare::schema::{self, Rule};
 use crate::tasks::filter::{TaskFilter, filter, has_no_state};
 use crate::text::bad_request::BadRequest;
+use crate::text::portable::INTEGER_MAX;
 
 /// Maximum number of tasks that one call names, or redrives if it names none.
 pub const REDRIVE_MAX: usize = 1_000;

@@ -1,12 +1,13 @@
 //! Groups of dead tasks: one for each cause of death.
 
-use crate::INTEGER_MAX;
 use crate::declare::body::body;
 use crate::declare::choice::choice;
 use crate::declare::kind::{choice, count, instant, key, list, number, object, text};
 use crate::declare::part::{has, may};
-use crate::tasks::filter::{FAILURE_BYTES_MAX, GROUP_ID_DIGITS};
+use crate::tasks::filter::GROUP_ID_DIGITS;
 use crate::tasks::task::{DeathReason, FailureKind};
+use crate::text::portable::INTEGER_MAX;
+use crate::values::limits::FAILURE_BYTES_MAX;
 
 /// Maximum number of examples of a group.
 pub const DEAD_GROUP_EXAMPLES_MAX: usize = 3;

@@ -3,10 +3,12 @@
 use crate::declare::body::body;
 use crate::declare::kind::{instant, key, number, text, word};
 
+use crate::PayloadBody;
 use crate::declare::part::{has, may, or_made, shown};
 use crate::tasks::task::tags;
+use crate::text::portable::INTEGER_MAX;
+use crate::values::limits::GROUP_BYTES_MAX;
 use crate::values::payload::kept_payload;
-use crate::{GROUP_BYTES_MAX, INTEGER_MAX, PayloadBody};
 
 body! {
     /// A task with its payload, as a target with the body `envelope` gets it.

@@ -3,23 +3,17 @@
 use crate::declare::body::{Body, Form, Source, body};
 use crate::declare::kind::{Kind, choice, object, text, word};
 use crate::declare::part::may;
-use crate::declare::query;
-use crate::declare::query::Parameters;
-use crate::declare::schema;
-use crate::declare::schema::Schema;
+use crate::declare::query::{self, Parameters};
+use crate::declare::schema::{self, Schema};
 use crate::declare::value;
 use crate::tasks::task::{DeathReason, TaskState};
-use crate::tasks::terms::{GROUP_BYTES_MAX, TAG_BYTES_MAX};
 use crate::text::bad_request::{BadRequest, Location, shown};
 use crate::text::time;
+use crate::values::limits::{FAILURE_BYTES_MAX, GROUP_BYTES_MAX, KEY_BYTES_MAX, TAG_BYTES_MAX};
 use serde::Serializer;
 use serde_json::value::RawValue;
 use serde_json::{Value as Json, json};
 
-/// Maximum length of a key (bytes).
-pub(crate) const KEY_BYTES_MAX: usize = 256;
-/// Maximum length of a text that failures contain (bytes). No failure has a longer text.
-pub const FAILURE_BYTES_MAX: usize = 1_024;
 /// Number of hexadecimal digits of the id of a group of dead tasks.
 pub const GROUP_ID_DIGITS: usize = 16;
 

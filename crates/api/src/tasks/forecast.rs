@@ -8,8 +8,7 @@ use crate::declare::query::{choice, flag, query};
 use crate::declare::schema;
 use crate::tasks::filter::instant as time_or_ms;
 use crate::text::bad_request::BadRequest;
-use crate::text::duration;
-use crate::text::time;
+use crate::text::{duration, time};
 
 /// Maximum number of buckets of a forecast (one week in minutes).
 pub const FORECAST_BUCKETS_MAX: u64 = 10_080;

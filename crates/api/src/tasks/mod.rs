@@ -9,6 +9,7 @@ pub(crate) mod envelope;
 pub(crate) mod filter;
 pub(crate) mod forecast;
 pub(crate) mod put;
+pub(crate) mod queries;
 pub(crate) mod story;
 pub(crate) mod task;
 pub(crate) mod terms;

@@ -3,14 +3,13 @@
 use crate::declare::body::{Body, Slots, body};
 use crate::declare::kind::duration;
 use crate::declare::part::{flat, may, members_of, unless, unless_made};
-use crate::declare::query::PutMode;
 use crate::declare::schema::{Rule, Schema};
+use crate::tasks::queries::PutMode;
 use crate::tasks::terms::{Terms, TermsPatch};
 use crate::text::bad_request::BadRequest;
 use crate::values::due::Due;
 use crate::values::payload::{PayloadBody, payload};
-use crate::values::timeline;
-use crate::values::timeline::{MomentBody, timeline};
+use crate::values::timeline::{self, MomentBody, timeline};
 
 /// Members that callers often look for in the body, with their right places.
 const ELSEWHERE: &[(&str, &str)] = &[

@@ -56,7 +56,7 @@ body! {
         /// The reason that the worker gave, or why the task was given up.
         reason: Option<String> = may(text(1_024, "text"));
         /// The name of the worker.
-        by: Option<String> = may(text(crate::WORKER_BYTES_MAX, "mailer-1"));
+        by: Option<String> = may(text(crate::values::limits::WORKER_BYTES_MAX, "mailer-1"));
     }
 }
 

@@ -1,6 +1,5 @@
 //! Tasks in answers.
 
-use crate::INTEGER_MAX;
 use crate::declare::body::body;
 use crate::declare::choice::choice;
 use crate::declare::kind::{
@@ -8,7 +7,8 @@ use crate::declare::kind::{
 };
 use crate::declare::part::{has, may, members_of, or_left_out, or_made, shown, unless};
 use crate::declare::schema;
-use crate::tasks::terms::{GROUP_BYTES_MAX, PRIORITY_DEFAULT, TAG_BYTES_MAX};
+use crate::text::portable::INTEGER_MAX;
+use crate::values::limits::{GROUP_BYTES_MAX, PRIORITY_DEFAULT, TAG_BYTES_MAX};
 use crate::values::payload::{PayloadBody, kept_payload};
 use crate::values::retry::RetryBody;
 use crate::values::timeline::MomentBody;

@@ -4,18 +4,12 @@ use crate::declare::body::body;
 use crate::declare::kind::{Kind, duration, list, number, object, or_null, word};
 use crate::declare::part::{may, unless};
 use crate::declare::schema;
-use crate::queues::schedule::CADENCE_MS_MAX;
 use crate::text::bad_request::{BadRequest, shown};
+use crate::values::limits::{CADENCE_MS_MAX, GROUP_BYTES_MAX, PRIORITY_DEFAULT, TAG_BYTES_MAX};
 use crate::values::retry::RetryBody;
 
 /// Maximum number of tags of a task. Tags are words to find a task by, not a second payload.
 pub const TAGS_MAX: usize = 32;
-/// Maximum length of a tag (bytes).
-pub const TAG_BYTES_MAX: usize = 128;
-/// Maximum length of the name of a group (bytes).
-pub const GROUP_BYTES_MAX: usize = 256;
-/// The priority of a task whose request names none.
-pub const PRIORITY_DEFAULT: u32 = 1024;
 
 /// Declares the members twice: for a put, and for a patch, where a member that is left out keeps its value.
 macro_rules! terms {

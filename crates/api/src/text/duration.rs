@@ -17,8 +17,8 @@
 //! | `30m1h` | refused | the larger unit comes first |
 //! | `1.5h30m` | refused | decimals before the last part |
 
-use crate::INTEGER_MAX;
 use crate::text::bad_request::{TextError, shown};
+use crate::text::portable::INTEGER_MAX;
 use std::fmt;
 
 /// Maximum duration: 2^53 ms (285,000 years), so that adding it to an instant cannot overflow.

@@ -9,6 +9,9 @@ use std::hash::{BuildHasher, RandomState};
 
 use memchr::memchr2;
 
+/// Maximum integer in a request: 2^53. Up to there every JSON reader keeps integers exact.
+pub const INTEGER_MAX: u64 = 1 << 53;
+
 /// Maximum number of digits of a number. Some readers refuse longer numbers, or take seconds to read them.
 const DIGITS_MAX: usize = 1_000;
 /// Approximate maximum length of the path in a refusal (bytes).

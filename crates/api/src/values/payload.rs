@@ -1,8 +1,7 @@
 //! The payload of a task: bytes and their content type. On the wire it is JSON or base64.
 
-use crate::JSON_DEPTH_MAX;
 use crate::declare::body::{Form, Reader, Slots, Source};
-use crate::declare::json::{malformed, too_deep_at};
+use crate::declare::json::{JSON_DEPTH_MAX, malformed, too_deep_at};
 use crate::declare::part::Part;
 use crate::declare::schema::{Member, any, may, text};
 use crate::declare::value;

@@ -9,8 +9,7 @@ use serde_json::{Value as Json, json};
 
 use crate::declare::body::{Form, Source};
 use crate::declare::kind::Kind;
-use crate::declare::schema;
-use crate::declare::value;
+use crate::declare::{schema, value};
 use crate::text::bad_request::{BadRequest, TextError, shown};
 use crate::text::duration;
 

@@ -3,13 +3,8 @@
 use crate::declare::body::body;
 use crate::declare::kind::{duration, number, word};
 use crate::declare::part::{may, or};
-use crate::workers::leases::WORKER_BYTES_MAX;
+use crate::values::limits::{LEASE_MS_MAX, LEASE_MS_MIN, WORKER_BYTES_MAX};
 
-/// Minimum length of a lease: 1 s. A shorter one could end before the answer reaches a worker over a slow line.
-pub const LEASE_MS_MIN: u64 = 1_000;
-/// Maximum length of a lease: 12 h. A worker that needs longer extends it, so that a worker that died is noticed on
-/// the same day.
-pub const LEASE_MS_MAX: u64 = 12 * 3_600_000;
 /// Maximum number of tasks in one answer: with 1,000 tasks the cost of a round trip is already small beside the work.
 pub const LEASE_TASKS_MAX: u64 = 1_000;
 /// Maximum wait for a task: 60 s, which is not above the idle limit of most proxies.

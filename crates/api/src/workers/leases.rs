@@ -3,12 +3,9 @@
 use crate::declare::body::body;
 use crate::declare::kind::{instant, key, list, number, object, or_null, text};
 use crate::declare::part::{has, shown};
-use crate::declare::query;
-use crate::declare::query::{LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX, query};
+use crate::declare::query::{self, query};
 use crate::text::bad_request::BadRequest;
-
-/// Maximum length of the name of a worker (bytes).
-pub const WORKER_BYTES_MAX: usize = 128;
+use crate::values::limits::{CURSOR_BYTES_MAX, LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX, WORKER_BYTES_MAX};
 
 query! {
     /// The query of `GET /v1/leases`: `?queue=&worker=&limit=&cursor=`.
@@ -20,7 +17,7 @@ query! {
         /// Maximum number of entries on the page: 1 to 1,000, by default 100.
         limit: usize = LIST_LIMIT_DEFAULT, |name, given| query::number(name, given, 1..=LIST_LIMIT_MAX, LIST_LIMIT_DEFAULT);
         /// The `next_cursor` of the page before.
-        cursor: Option<String> = None, |_, given| query::cursor(given, query::CURSOR_BYTES_MAX).map(Some);
+        cursor: Option<String> = None, |_, given| query::cursor(given, CURSOR_BYTES_MAX).map(Some);
     }
 }
 

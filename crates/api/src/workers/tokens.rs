@@ -5,7 +5,7 @@ use crate::declare::choice::choice;
 use crate::declare::kind::{Kind, choice, duration, list, text};
 use crate::declare::part::{has, may};
 use crate::text::bad_request::{BadRequest, shown};
-use crate::workers::lease::{LEASE_MS_MAX, LEASE_MS_MIN};
+use crate::values::limits::{LEASE_MS_MAX, LEASE_MS_MIN};
 use serde_json::json;
 
 /// Maximum number of tokens in one call; one lease call hands out as many.
