@@ -5,9 +5,7 @@ use std::num::NonZeroU32;
 use super::terms::{JobTerms, Tube, When};
 use crate::declare::value::digits;
 use crate::text::duration;
-
-/// The longest key, in bytes.
-const KEY_BYTES_MAX: usize = 256;
+use crate::values::limits::KEY_BYTES_MAX;
 
 /// The rest of a line after its verb, beginning with the space.
 pub(super) struct Words<'a>(pub(super) &'a [u8]);

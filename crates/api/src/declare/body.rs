@@ -24,61 +24,20 @@
 //! is a request on one line of NDJSON, an `export` is one in an export, a `row` is a line of an answer. A `group` is a part of other
 //! bodies.
 
+use crate::declare::form::{Form, Reader, Source};
 use crate::declare::json::{self, Known};
 use crate::declare::part::{Field, Part};
 use crate::declare::schema::{Member, Schema};
 use crate::declare::value;
 use crate::text::bad_request::BadRequest;
-use serde::de::{self, DeserializeSeed, Deserializer, Visitor};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::value::RawValue;
-use std::fmt;
 
 /// Maximum number of members of a body.
 pub(crate) const MEMBERS_MAX: usize = 48;
 
 /// The values of a request's members, in the order of their declarations. Each member has one slot.
 pub(crate) type Slots<'s, 'a> = &'s [Option<&'a RawValue>];
-
-/// The sender of a text that is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Source {
-    /// A client, in a request: its members are checked, and unknown ones are refused.
-    Request,
-    /// A file, in a line of an export. It is checked as a request is, but JSON that some readers cannot read is taken.
-    Export,
-    /// As `Export`, but JSON that some readers cannot read is taken only where the line says that the payload is invalid.
-    PortableExport,
-    /// A server, in an answer. It may be of a later release: unknown members are skipped, and limits are not checked.
-    Answer,
-}
-
-impl Source {
-    /// Whether the limits are checked, and unknown members are refused.
-    pub(crate) fn is_checked(self) -> bool {
-        self != Self::Answer
-    }
-}
-
-/// The form in which JSON is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Form {
-    /// Whether the JSON is written without line ends.
-    pub(crate) one_line: bool,
-    /// The reader, which decides the form of payloads that some readers cannot read.
-    pub(crate) reader: Reader,
-}
-
-/// The reader of a text that is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reader {
-    /// A server, which checks the request by itself.
-    Server,
-    /// A client that reads strict JSON.
-    Client,
-    /// A client of a server with `--lax-json`.
-    LaxClient,
-}
 
 /// The body of an answer, for clients that read strict JSON or for clients that read any.
 ///
@@ -270,29 +229,6 @@ pub(crate) fn cut<'s, 'a>(slots: &mut Slots<'s, 'a>, part: &impl Part) -> Slots<
     mine
 }
 
-/// Reads the name of a member without copying it.
-pub(crate) struct NameSeed<F>(pub(crate) F);
-
-impl<'de, T, F: FnOnce(&str) -> T> DeserializeSeed<'de> for NameSeed<F> {
-    type Value = T;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<T, D::Error> {
-        deserializer.deserialize_identifier(self)
-    }
-}
-
-impl<T, F: FnOnce(&str) -> T> Visitor<'_> for NameSeed<F> {
-    type Value = T;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the name of a member")
-    }
-
-    fn visit_str<E: de::Error>(self, name: &str) -> Result<T, E> {
-        Ok(self.0(name))
-    }
-}
-
 /// The text of a doc attribute; an empty text for other attributes.
 macro_rules! doc_text {
     (doc = $text:literal) => {
@@ -338,11 +274,11 @@ macro_rules! role {
     (one_line export) => { true };
     (one_line row) => { true };
     (one_line $other:ident) => { false };
-    (reader request) => { $crate::declare::body::Reader::Server };
-    (reader members) => { $crate::declare::body::Reader::Server };
-    (reader line_members) => { $crate::declare::body::Reader::Server };
-    (reader both) => { $crate::declare::body::Reader::Server };
-    (reader $other:ident) => { $crate::declare::body::Reader::Client };
+    (reader request) => { $crate::declare::Reader::Server };
+    (reader members) => { $crate::declare::Reader::Server };
+    (reader line_members) => { $crate::declare::Reader::Server };
+    (reader both) => { $crate::declare::Reader::Server };
+    (reader $other:ident) => { $crate::declare::Reader::Client };
     (functions group $Name:ident) => {};
     (functions members $Name:ident) => {};
     (functions line_members $Name:ident) => {};
@@ -373,7 +309,7 @@ macro_rules! role {
         impl<'de> serde::Deserialize<'de> for $Name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let raw = Box::<serde_json::value::RawValue>::deserialize(deserializer)?;
-                $crate::declare::body::Body::of_value(&raw, $crate::declare::body::Source::Answer).map_err(serde::de::Error::custom)
+                $crate::declare::body::Body::of_value(&raw, $crate::declare::Source::Answer).map_err(serde::de::Error::custom)
             }
         }
     };
@@ -429,7 +365,7 @@ macro_rules! body {
         impl $crate::declare::body::Body for $Name {
             const NAME: &'static str = concat!($($schema)?);
             const EXAMPLE: &'static str = concat!($($example)?);
-            const FORM: $crate::declare::body::Form = $crate::declare::body::Form {
+            const FORM: $crate::declare::Form = $crate::declare::Form {
                 one_line: $crate::declare::body::role!(one_line $role),
                 reader: $crate::declare::body::role!(reader $role),
             };
@@ -459,7 +395,7 @@ macro_rules! body {
 
             fn read(
                 slots: $crate::declare::body::Slots<'_, '_>,
-                source: $crate::declare::body::Source,
+                source: $crate::declare::Source,
             ) -> Result<Self, $crate::text::bad_request::BadRequest> {
                 let _is_request = source.is_checked();
                 $(if _is_request { ($first)(slots)?; })?
@@ -489,7 +425,7 @@ macro_rules! body {
                 Ok(body)
             }
 
-            fn write<M: serde::ser::SerializeMap>(&self, _map: &mut M, _form: $crate::declare::body::Form) -> Result<(), M::Error> {
+            fn write<M: serde::ser::SerializeMap>(&self, _map: &mut M, _form: $crate::declare::Form) -> Result<(), M::Error> {
                 $(
                     let name = $crate::declare::body::wire_name!($field $($wire)?);
                     $crate::declare::body::typed::<$type, _, _>($part).write(name, &self.$field, _map, _form)?;

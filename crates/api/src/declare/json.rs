@@ -1,8 +1,8 @@
 //! The reader of a JSON object. In a request each known member may stand once, and unknown members are refused by name.
 
-use crate::declare::body::{NameSeed, Source};
+use crate::declare::form::Source;
 use crate::text::bad_request::{BadRequest, nearest, shown};
-use serde::de::{self, DeserializeSeed, IgnoredAny, MapAccess, Visitor};
+use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
@@ -267,6 +267,29 @@ pub(crate) fn find_text(bytes: &[u8], name: &str) -> Option<String> {
 /// Writes a value of this crate as JSON. Writing cannot fail: the keys are text, and the target is memory.
 pub(crate) fn write(value: &impl serde::Serialize) -> Vec<u8> {
     serde_json::to_vec(value).expect("types of this crate have string keys and write into memory")
+}
+
+/// Reads the name of a member without copying it.
+struct NameSeed<F>(F);
+
+impl<'de, T, F: FnOnce(&str) -> T> DeserializeSeed<'de> for NameSeed<F> {
+    type Value = T;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<T, D::Error> {
+        deserializer.deserialize_identifier(self)
+    }
+}
+
+impl<T, F: FnOnce(&str) -> T> Visitor<'_> for NameSeed<F> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the name of a member")
+    }
+
+    fn visit_str<E: de::Error>(self, name: &str) -> Result<T, E> {
+        Ok(self.0(name))
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! Kinds of members: a kind reads, writes and describes the values of a member.
 
-use crate::declare::body::{Body, Form, Source, Written};
+use crate::declare::body::{Body, Written};
 use crate::declare::choice::Choice;
+use crate::declare::form::{Form, Source};
 use crate::declare::{schema, value};
 use crate::text::bad_request::{BadRequest, Location, inside, shown};
 use crate::text::portable::INTEGER_MAX;

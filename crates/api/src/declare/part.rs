@@ -1,6 +1,7 @@
 //! Parts of a body: a required member, an optional member, or several members that belong together.
 
-use crate::declare::body::{Body, Form, Slots, Source};
+use crate::declare::body::{Body, Slots};
+use crate::declare::form::{Form, Source};
 use crate::declare::kind::{Kind, OrNull, WrittenValue, or_null};
 use crate::declare::schema::Member;
 use crate::text::bad_request::BadRequest;

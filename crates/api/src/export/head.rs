@@ -1,12 +1,13 @@
 //! The first and the last line of an export.
 
-use super::EXPORT_FORMAT;
-use crate::declare::body::body;
-use crate::declare::kind::{Kind, count, flag, instant, list, number, text};
-use crate::declare::part::{flat, has, may, or, unless};
-use crate::declare::schema;
+use crate::declare::{
+    Kind, body, count, flag, flat, has, instant, list, may, number, or, schema, text, unless,
+};
 use crate::text::bad_request::BadRequest;
 use crate::text::portable::INTEGER_MAX;
+
+/// The version of the format that this release writes, and the only one that it reads.
+pub const EXPORT_FORMAT: u64 = 1;
 
 body! {
     /// The header of an export.
@@ -61,19 +62,5 @@ body! {
         dead: u64 = has(count());
         /// Number of schedules.
         schedules: u64 = has(count());
-    }
-}
-
-impl ExportEnd {
-    /// Counts one more line. Headers, cursors and the end itself are not counted.
-    pub fn count(&mut self, line: &super::ExportLine) {
-        use super::ExportLine;
-        match line {
-            ExportLine::Queue(_) => self.queues += 1,
-            ExportLine::Task(task) if task.death.is_some() => self.dead += 1,
-            ExportLine::Task(_) => self.tasks += 1,
-            ExportLine::Schedule(_) => self.schedules += 1,
-            ExportLine::Header(_) | ExportLine::Cursor(_) | ExportLine::End(_) => {}
-        }
     }
 }

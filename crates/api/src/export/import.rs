@@ -1,12 +1,8 @@
 //! The queries of an export and of an import, and the answer to an import (NDJSON).
 
 use super::EXPORT_CURSOR_BYTES_MAX;
-use crate::declare::body::body;
-use crate::declare::choice::choice;
-use crate::declare::json;
-use crate::declare::kind::{choice, count, number, object, text};
-use crate::declare::part::{flat, has, may};
 use crate::declare::query::{self, query};
+use crate::declare::{body, choice, count, flat, has, json, may, number, object, text};
 use crate::problems::problem::Problem;
 use crate::text::bad_request::BadRequest;
 use crate::text::portable::INTEGER_MAX;

@@ -1,18 +1,13 @@
 //! One line of an export.
 
-use super::head::HeaderMembers;
+use super::head::{EXPORT_FORMAT, HeaderMembers};
 use super::{ExportEnd, ExportHeader, ExportQueue, ExportSchedule, ExportTask};
-use crate::declare::body::Body as _;
-use crate::declare::body::Source;
 use crate::declare::json::{self, Known};
-use crate::declare::value;
+use crate::declare::{Body as _, Source, value};
 use crate::text::bad_request::{BadRequest, inside};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::value::RawValue;
-
-/// The version of the format that this release writes, and the only one that it reads.
-pub const EXPORT_FORMAT: u64 = 1;
 
 /// Maximum length of the cursor of an export (bytes).
 pub const EXPORT_CURSOR_BYTES_MAX: usize = 256;
@@ -139,4 +134,17 @@ fn cursor(raw: &RawValue) -> Result<String, BadRequest> {
         return Err(BadRequest::member("cursor", what, "leave the line as the export wrote it"));
     }
     Ok(text)
+}
+
+impl ExportEnd {
+    /// Counts one more line. Headers, cursors and the end itself are not counted.
+    pub fn count(&mut self, line: &ExportLine) {
+        match line {
+            ExportLine::Queue(_) => self.queues += 1,
+            ExportLine::Task(task) if task.death.is_some() => self.dead += 1,
+            ExportLine::Task(_) => self.tasks += 1,
+            ExportLine::Schedule(_) => self.schedules += 1,
+            ExportLine::Header(_) | ExportLine::Cursor(_) | ExportLine::End(_) => {}
+        }
+    }
 }

@@ -12,11 +12,11 @@ mod schedule;
 mod task;
 
 pub(crate) use head::HeaderMembers;
-pub use head::{ExportEnd, ExportHeader};
+pub use head::{EXPORT_FORMAT, ExportEnd, ExportHeader};
 pub use import::{
     Existing, ExportQuery, ImportCounts, ImportEnd, ImportLine, ImportQuery, ImportResult, ImportRow, SkipWhy,
 };
-pub use line::{EXPORT_CURSOR_BYTES_MAX, EXPORT_FORMAT, ExportLine};
+pub use line::{EXPORT_CURSOR_BYTES_MAX, ExportLine};
 pub use queue::ExportQueue;
 pub use schedule::ExportSchedule;
 pub use task::{ExportDeath, ExportTask, TallyBody};

@@ -1,8 +1,6 @@
 //! The settings of a queue as a line of an export.
 
-use crate::declare::body::body;
-use crate::declare::kind::{flag, instant, object, text};
-use crate::declare::part::{has, or, quiet};
+use crate::declare::{body, flag, has, instant, object, or, quiet, text};
 use crate::queues::settings::SettingsBody;
 use crate::text::bad_request::BadRequest;
 

@@ -1,8 +1,8 @@
 //! Lines of `tickwheel replay` as NDJSON: the input has operations with their times, and the output has deliveries.
 
-use crate::declare::body::{Meaning, Slots, body, named, role};
-use crate::declare::kind::{duration, instant, key, one_of, text};
-use crate::declare::part::{has, may, or_made};
+use crate::declare::{
+    Meaning, Slots, body, duration, has, instant, key, may, named, one_of, or_made, role, text,
+};
 use crate::text::bad_request::BadRequest;
 use crate::values::due::Due;
 use crate::values::payload::{PayloadBody, kept_payload, payload};

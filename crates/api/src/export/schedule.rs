@@ -1,8 +1,6 @@
 //! A schedule and its progress as a line of an export.
 
-use crate::declare::body::body;
-use crate::declare::kind::{Kind, count, instant, list, object, text};
-use crate::declare::part::{has, may, quiet, unless};
+use crate::declare::{Kind, body, count, has, instant, list, may, object, quiet, text, unless};
 use crate::queues::schedule::ScheduleSpec;
 use crate::text::bad_request::BadRequest;
 

@@ -1,12 +1,10 @@
 //! A live or dead task as a line of an export.
 
-use crate::declare::body::{Body, MEMBERS_MAX, Source, body};
 use crate::declare::json::{self, Known};
-use crate::declare::kind::{
-    Kind, choice, count, duration, flag, instant, list, number, object, one_of, text,
+use crate::declare::{
+    Body, Kind, MEMBERS_MAX, Schema, Source, body, choice, count, duration, flag, flat, has, instant, list,
+    may, members_of, number, object, one_of, or_made, quiet, schema, text, unless,
 };
-use crate::declare::part::{flat, has, may, members_of, or_made, quiet, unless};
-use crate::declare::schema::{self, Schema};
 use crate::tasks::task::{DeathBody, DeathReason, FailureBody, TaskState};
 use crate::text::bad_request::BadRequest;
 use crate::text::portable::INTEGER_MAX;

@@ -1,6 +1,6 @@
 //! The schemas of all bodies, in the order of the documents.
 
-use crate::declare::body::Body;
+use crate::declare::Body;
 use crate::declare::schema::{Schema, may, of, text};
 use crate::export::{HeaderMembers, dead_schema, live_schema};
 use crate::tasks::filter::{dead_filter, move_filter};

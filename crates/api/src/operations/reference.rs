@@ -10,7 +10,7 @@ use super::operation::{Content, Needs, Operation};
 use super::parameter::{Parameter, parameters};
 use super::table::OPERATIONS;
 use crate::EVENTS_CONTENT_TYPE;
-use crate::declare::schema::{Member, Schema};
+use crate::declare::{Member, Schema};
 
 /// The reference of the HTTP API in Markdown: every route and every body.
 fn reference() -> String {

@@ -1,6 +1,6 @@
 //! The definite outcomes of a cancel.
 
-use crate::declare::choice::choice;
+use crate::declare::choice;
 use crate::problems::problem_kind::ProblemKind;
 
 choice! {

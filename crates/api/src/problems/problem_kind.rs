@@ -1,8 +1,6 @@
 //! The kinds of problems. Each is declared once: its path, its HTTP status, and its texts.
 
-use crate::declare::body::body;
-use crate::declare::kind::{number, text};
-use crate::declare::part::has;
+use crate::declare::{body, has, number, text};
 
 macro_rules! problem_kinds {
     ($($Kind:ident = $status:literal $path:literal $title:literal: $meaning:literal $remedy:literal)*) => {

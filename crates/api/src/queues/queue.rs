@@ -1,9 +1,8 @@
 //! Answers about queues: their numbers of tasks and their settings.
 
-use crate::declare::body::body;
-use crate::declare::choice::choice;
-use crate::declare::kind::{choice, count, flag, instant, list, object, or_null, text};
-use crate::declare::part::{flat, has, may, shown, unless};
+use crate::declare::{
+    body, choice, count, flag, flat, has, instant, list, may, object, or_null, shown, text, unless,
+};
 use crate::queues::settings::SettingsBody;
 
 body! {

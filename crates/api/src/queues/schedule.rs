@@ -1,12 +1,9 @@
 //! Schedules: recurring rules that put tasks.
 
-use crate::declare::body::{Meaning, Slots, body};
-use crate::declare::choice::choice;
-use crate::declare::kind::{
-    Kind, choice, count, duration, flag, instant, key, list, number, object, or_null, text,
+use crate::declare::{
+    Kind, Meaning, Rule, Slots, body, choice, count, duration, flag, flat, has, instant, key, list, may,
+    members_of, number, object, or, or_made, or_null, shown, text, unless,
 };
-use crate::declare::part::{flat, has, may, members_of, or, or_made, shown, unless};
-use crate::declare::schema::Rule;
 use crate::tasks::terms::Terms;
 use crate::text::bad_request::BadRequest;
 use crate::text::portable::INTEGER_MAX;

@@ -1,9 +1,7 @@
 //! The settings of a queue.
 
-use crate::declare::body::{Body, MEMBERS_MAX, body};
 use crate::declare::json::{self, Known};
-use crate::declare::kind::{Kind, duration, number, object};
-use crate::declare::part::{nullable, or};
+use crate::declare::{Body, Kind, MEMBERS_MAX, body, duration, nullable, number, object, or};
 use crate::text::bad_request::BadRequest;
 use crate::values::limits::{LEASE_MS_MAX, LEASE_MS_MIN, LIMIT_MAX};
 use crate::values::rate::{RATE_TASKS_MAX, Rate, RateBody};

@@ -1,9 +1,6 @@
 //! Backups that a running server makes of itself.
 
-use crate::declare::body::body;
-use crate::declare::choice::choice;
-use crate::declare::kind::{choice, count, instant, list, object, text};
-use crate::declare::part::{has, may};
+use crate::declare::{body, choice, count, has, instant, list, may, object, text};
 
 choice! {
     /// The state of a backup.

@@ -1,10 +1,9 @@
 //! The events of `GET /v1/events`: the state of a server, told again when it changes.
 
-use crate::declare::body::body;
-use crate::declare::choice::{Choice, choice};
-use crate::declare::kind::{count, instant, list, object, or_null, text};
-use crate::declare::part::{flat, has, may, shown as always};
 use crate::declare::query::{query, word};
+use crate::declare::{
+    Choice, body, choice, count, flat, has, instant, list, may, object, or_null, shown as always, text,
+};
 use crate::queues::queries::queue_prefix;
 use crate::queues::queue::QueueCounts;
 use crate::server::job::JobBody;

@@ -1,10 +1,8 @@
 //! The health of a server.
 
-use crate::declare::body::{Form, Source, body};
-use crate::declare::choice::choice;
-use crate::declare::kind::{Kind, choice, count, flag, list, object, or_null, text};
-use crate::declare::part::{has, shown};
-use crate::declare::value;
+use crate::declare::{
+    Form, Kind, Source, body, choice, count, flag, has, list, object, or_null, shown, text, value,
+};
 use crate::text::bad_request::BadRequest;
 use serde::Serializer;
 use serde_json::value::RawValue;

@@ -1,9 +1,8 @@
 //! Jobs: changes of many tasks that go on after their calls were answered.
 
-use crate::declare::body::{Meaning, Slots, body, role};
-use crate::declare::choice::choice;
-use crate::declare::kind::{choice, count, flag, list, object, text};
-use crate::declare::part::{has, may, shown, unless};
+use crate::declare::{
+    Meaning, Slots, body, choice, count, flag, has, list, may, object, role, shown, text, unless,
+};
 use crate::tasks::bulk::SkippedBody;
 use crate::text::bad_request::BadRequest;
 

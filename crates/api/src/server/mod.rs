@@ -6,9 +6,7 @@ pub(crate) mod health;
 pub(crate) mod job;
 pub(crate) mod whoami;
 
-use crate::declare::body::body;
-use crate::declare::kind::{duration, flag, instant, text};
-use crate::declare::part::{has, may};
+use crate::declare::{body, duration, flag, has, instant, may, text};
 
 /// Maximum length of a name or an address (bytes).
 const TEXT_BYTES_MAX: usize = 255;

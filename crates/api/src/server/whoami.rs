@@ -1,9 +1,6 @@
 //! The rights of a caller.
 
-use crate::declare::body::body;
-use crate::declare::choice::choice;
-use crate::declare::kind::{choice, count, duration, flag, list, object, or_null, text};
-use crate::declare::part::{has, may, shown};
+use crate::declare::{body, choice, count, duration, flag, has, list, may, object, or_null, shown, text};
 use crate::values::rate::{Rate, RateBody};
 use crate::values::right::Right;
 

@@ -1,10 +1,7 @@
 //! The attempts to send messages to a target.
 
-use crate::declare::body::body;
-use crate::declare::choice::choice;
-use crate::declare::kind::{choice, count, duration, instant, list, number, object, text};
-use crate::declare::part::{has, may};
 use crate::declare::query::{self, query};
+use crate::declare::{body, choice, count, duration, has, instant, list, may, number, object, text};
 use crate::values::limits::{LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX};
 
 query! {

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::declare::body::body;
-use crate::declare::choice::choice;
-use crate::declare::kind::{Kind, choice, duration, flag, list, number, object, word};
-use crate::declare::part::{has, nullable, unless, unless_made};
+use crate::declare::{
+    Kind, body, choice, duration, flag, has, list, nullable, number, object, unless, unless_made, word,
+};
 use crate::text::bad_request::BadRequest;
 use crate::values::retry::RetryBody;
 

@@ -1,6 +1,6 @@
 //! [`TargetKind`]: the kinds of targets, and which member goes with which.
 
-use crate::declare::choice::choice;
+use crate::declare::choice;
 use crate::text::bad_request::BadRequest;
 
 use super::body::TargetBody;

@@ -6,9 +6,7 @@ use serde::Serializer;
 use serde_json::value::RawValue;
 use serde_json::{Value as Json, json};
 
-use crate::declare::body::{Form, Source};
-use crate::declare::kind::Kind;
-use crate::declare::value;
+use crate::declare::{Form, Kind, Source, value};
 use crate::text::bad_request::BadRequest;
 
 /// Texts by name, at most `max`.

@@ -1,10 +1,6 @@
 //! The objects in the settings of a target.
 
-use crate::declare::body::body;
-use crate::declare::choice::choice;
-use crate::declare::kind::{choice, duration, instant, number, text, word};
-use crate::declare::part::{has, may, nullable, or};
-use crate::declare::schema::Rule;
+use crate::declare::{Rule, body, choice, duration, has, instant, may, nullable, number, or, text, word};
 use crate::text::bad_request::BadRequest;
 
 use super::secret::{SecretBody, secret};

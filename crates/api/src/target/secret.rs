@@ -7,9 +7,7 @@ use serde::ser::SerializeMap;
 use serde_json::value::RawValue;
 use serde_json::{Value as Json, json};
 
-use crate::declare::body::{Body, Form, Source, body};
-use crate::declare::kind::{Kind, flag, or_null, text};
-use crate::declare::part::may;
+use crate::declare::{Body, Form, Kind, Source, body, flag, may, or_null, text};
 use crate::text::bad_request::{BadRequest, inside};
 
 /// Maximum length of a secret (bytes).

@@ -1,9 +1,6 @@
 //! A target as the server shows it.
 
-use crate::declare::body::body;
-use crate::declare::choice::choice;
-use crate::declare::kind::{choice, count, duration, instant, list, object, text};
-use crate::declare::part::{flat, has, may, or};
+use crate::declare::{body, choice, count, duration, flat, has, instant, list, may, object, or, text};
 
 use super::body::TargetBody;
 use super::kinds::TargetKind;

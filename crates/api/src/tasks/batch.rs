@@ -1,10 +1,10 @@
 //! Lines of a batch as NDJSON: the operations of a request and the results of an answer.
 
-use crate::declare::body::{Body, Form, Meaning, Slots, Source, body, named, role};
 use crate::declare::json::{self, find_text};
-use crate::declare::kind::{Kind, choice, flag, instant, key, number, object, one_of};
-use crate::declare::part::{Part, has, may, unless};
-use crate::declare::schema::{self, Member};
+use crate::declare::{
+    Body, Form, Kind, Meaning, Member, Part, Slots, Source, body, choice, flag, has, instant, key, may,
+    named, number, object, one_of, role, schema, unless,
+};
 use crate::problems::cancel_outcome::CancelOutcome;
 use crate::problems::problem::Problem;
 use crate::problems::problem_kind::ProblemKind;

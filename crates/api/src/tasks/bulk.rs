@@ -1,10 +1,9 @@
 //! Calls that change many tasks at once: cancel, move, purge, redrive.
 
-use crate::declare::body::{Form, Meaning, Slots, Source, body, two_of};
-use crate::declare::kind::{Kind, count, duration, flag, object};
-use crate::declare::part::{has, may, members_of, or, unless};
-use crate::declare::schema::{self, Rule};
-use crate::declare::value;
+use crate::declare::{
+    Form, Kind, Meaning, Rule, Slots, Source, body, count, duration, flag, has, may, members_of, object, or,
+    schema, two_of, unless, value,
+};
 use crate::tasks::filter::{TaskFilter, filter, fits_its_state};
 use crate::tasks::task::TaskState;
 use crate::text::bad_request::BadRequest;

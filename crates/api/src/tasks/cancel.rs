@@ -1,9 +1,7 @@
 //! The definite answers to a cancel.
 
-use crate::declare::body::body;
-use crate::declare::kind::{Kind, choice};
-use crate::declare::part::has;
 use crate::declare::schema::one_of;
+use crate::declare::{Kind, body, choice, has};
 use crate::problems::cancel_outcome::CancelOutcome;
 
 body! {

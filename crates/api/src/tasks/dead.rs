@@ -1,10 +1,9 @@
 //! Dead tasks: the request and the answer of a redrive.
 
-use crate::declare::body::{Meaning, Slots, body, role, two_of};
-use crate::declare::choice::choice;
-use crate::declare::kind::{Kind, choice, count, flag, key, list, number};
-use crate::declare::part::{has, may, unless};
-use crate::declare::schema::{self, Rule};
+use crate::declare::{
+    Kind, Meaning, Rule, Slots, body, choice, count, flag, has, key, list, may, number, role, schema, two_of,
+    unless,
+};
 use crate::tasks::filter::{TaskFilter, filter, has_no_state};
 use crate::text::bad_request::BadRequest;
 use crate::text::portable::INTEGER_MAX;

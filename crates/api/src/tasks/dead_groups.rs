@@ -1,9 +1,6 @@
 //! Groups of dead tasks: one for each cause of death.
 
-use crate::declare::body::body;
-use crate::declare::choice::choice;
-use crate::declare::kind::{choice, count, instant, key, list, number, object, text};
-use crate::declare::part::{has, may};
+use crate::declare::{body, choice, count, has, instant, key, list, may, number, object, text};
 use crate::tasks::filter::GROUP_ID_DIGITS;
 use crate::tasks::task::{DeathReason, FailureKind};
 use crate::text::portable::INTEGER_MAX;

@@ -1,10 +1,8 @@
 //! The envelope: a task as a webhook or a broker gets it in one body.
 
-use crate::declare::body::body;
-use crate::declare::kind::{instant, key, number, text, word};
+use crate::declare::{body, has, instant, key, may, number, or_made, shown, text, word};
 
 use crate::PayloadBody;
-use crate::declare::part::{has, may, or_made, shown};
 use crate::tasks::task::tags;
 use crate::text::portable::INTEGER_MAX;
 use crate::values::limits::GROUP_BYTES_MAX;

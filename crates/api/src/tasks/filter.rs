@@ -1,11 +1,9 @@
 //! A filter of tasks: by state, due time, tag, group and key, and dead tasks by how they died.
 
-use crate::declare::body::{Body, Form, Source, body};
-use crate::declare::kind::{Kind, choice, object, text, word};
-use crate::declare::part::may;
 use crate::declare::query::{self, Parameters};
-use crate::declare::schema::{self, Schema};
-use crate::declare::value;
+use crate::declare::{
+    Body, Form, Kind, Schema, Source, body, choice, may, object, schema, text, value, word,
+};
 use crate::tasks::task::{DeathReason, TaskState};
 use crate::text::bad_request::{BadRequest, Location, shown};
 use crate::text::time;

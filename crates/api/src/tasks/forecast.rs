@@ -1,11 +1,9 @@
 //! The forecast: how many tasks fall due in each bucket of time.
 
-use crate::declare::body::body;
-use crate::declare::choice::choice;
-use crate::declare::kind::{Kind, count, duration, flag as flag_kind, instant, list, object, text};
-use crate::declare::part::{has, may, unless};
-use crate::declare::query::{choice, flag, query};
-use crate::declare::schema;
+use crate::declare::query::{self, query};
+use crate::declare::{
+    Kind, body, choice, count, duration, flag, has, instant, list, may, object, schema, text, unless,
+};
 use crate::tasks::filter::instant as time_or_ms;
 use crate::text::bad_request::BadRequest;
 use crate::text::{duration, time};
@@ -85,7 +83,7 @@ query! {
         /// The queue whose tasks are counted; `None`: the tasks of all queues are.
         queue: Option<String> = None, |_, given: &str| Ok::<_, BadRequest>(Some(given.to_owned()));
         /// The lengths of the buckets.
-        scale: ForecastScale = ForecastScale::Linear, choice;
+        scale: ForecastScale = ForecastScale::Linear, query::choice;
         /// Length of a bucket (ms): 1 s or more; `None`: 1 min. A logarithmic scale has none.
         bucket_ms as "bucket": Option<u64> = None, length, written;
         /// Length of the forecast after its first bucket (ms); `None`: 24 h; at most [`FORECAST_BUCKETS_MAX`] buckets. A logarithmic scale has none.
@@ -93,7 +91,7 @@ query! {
         /// An instant in the first bucket (ms since 1970); `None`: now. A logarithmic scale begins now.
         from_ms as "from": Option<i64> = None, |name, given| time_or_ms(name, given).map(Some), |ms: &Option<i64>| ms.map(time::format).unwrap_or_default();
         /// Whether the instants of schedules are counted, too.
-        schedules: bool = false, flag;
+        schedules: bool = false, query::flag;
     }
     later: &["tag"];
     check: ForecastQuery::check;
@@ -171,7 +169,7 @@ body! {
         /// Number of instants of schedules in all buckets, if the request asked for them. A schedule puts a task at each of them, unless its rules leave the instant out.
         expected: Option<u64> = may(count());
         /// Whether schedules have more instants than were counted: at most 10,000 of a schedule and 50,000 of all, the nearest first.
-        truncated: bool = unless(false, flag_kind());
+        truncated: bool = unless(false, flag());
         /// If they have more: the instant up to which all are counted.
         expected_until_ms as "expected_until": Option<i64> = may(instant());
         /// The buckets that have tasks or instants of schedules, in the order of time.

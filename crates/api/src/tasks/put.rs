@@ -1,9 +1,6 @@
 //! The bodies of a put and of a patch.
 
-use crate::declare::body::{Body, Slots, body};
-use crate::declare::kind::duration;
-use crate::declare::part::{flat, may, members_of, unless, unless_made};
-use crate::declare::schema::{Rule, Schema};
+use crate::declare::{Body, Rule, Schema, Slots, body, duration, flat, may, members_of, unless, unless_made};
 use crate::tasks::queries::PutMode;
 use crate::tasks::terms::{Terms, TermsPatch};
 use crate::text::bad_request::BadRequest;

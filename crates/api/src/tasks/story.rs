@@ -1,9 +1,6 @@
 //! The story of a task: what happened, what comes, and why it does not run yet.
 
-use crate::declare::body::body;
-use crate::declare::choice::choice;
-use crate::declare::kind::{choice, flag, instant, list, number, object, or_null, text};
-use crate::declare::part::{has, may, shown};
+use crate::declare::{body, choice, flag, has, instant, list, may, number, object, or_null, shown, text};
 use crate::target::{AttemptBody, TargetRow};
 
 choice! {

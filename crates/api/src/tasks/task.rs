@@ -1,12 +1,9 @@
 //! Tasks in answers.
 
-use crate::declare::body::body;
-use crate::declare::choice::choice;
-use crate::declare::kind::{
-    Kind, choice, count, flag, instant, key, list, number, object, or_null, text, word,
+use crate::declare::{
+    Kind, body, choice, count, flag, has, instant, key, list, may, members_of, number, object, or_left_out,
+    or_made, or_null, schema, shown, text, unless, word,
 };
-use crate::declare::part::{has, may, members_of, or_left_out, or_made, shown, unless};
-use crate::declare::schema;
 use crate::text::portable::INTEGER_MAX;
 use crate::values::limits::{GROUP_BYTES_MAX, PRIORITY_DEFAULT, TAG_BYTES_MAX};
 use crate::values::payload::{PayloadBody, kept_payload};

@@ -1,9 +1,6 @@
 //! The terms of a task: all members except its due time and its payload.
 
-use crate::declare::body::body;
-use crate::declare::kind::{Kind, duration, list, number, object, or_null, word};
-use crate::declare::part::{may, unless};
-use crate::declare::schema;
+use crate::declare::{Kind, body, duration, list, may, number, object, or_null, schema, unless, word};
 use crate::text::bad_request::{BadRequest, shown};
 use crate::values::limits::{CADENCE_MS_MAX, GROUP_BYTES_MAX, PRIORITY_DEFAULT, TAG_BYTES_MAX};
 use crate::values::retry::RetryBody;

@@ -1,8 +1,6 @@
 //! The due time of a task in a request.
 
-use crate::declare::body::{Meaning, Slots, body, two_of};
-use crate::declare::kind::{Kind, duration, instant, number};
-use crate::declare::part::may;
+use crate::declare::{Kind, Meaning, Slots, body, duration, instant, may, number, two_of};
 use crate::text::bad_request::BadRequest;
 use crate::text::time::INSTANT_MS_MAX;
 

@@ -1,10 +1,8 @@
 //! The payload of a task: bytes and their content type. On the wire it is JSON or base64.
 
-use crate::declare::body::{Form, Reader, Slots, Source};
 use crate::declare::json::{JSON_DEPTH_MAX, malformed, too_deep_at};
-use crate::declare::part::Part;
 use crate::declare::schema::{Member, any, may, text};
-use crate::declare::value;
+use crate::declare::{Form, Part, Reader, Slots, Source, value};
 use crate::text::bad_request::{BadRequest, shown};
 use crate::text::portable;
 use base64::Engine as _;

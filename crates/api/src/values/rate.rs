@@ -7,9 +7,7 @@ use serde::Serializer;
 use serde_json::value::RawValue;
 use serde_json::{Value as Json, json};
 
-use crate::declare::body::{Form, Source};
-use crate::declare::kind::Kind;
-use crate::declare::{schema, value};
+use crate::declare::{Form, Kind, Source, schema, value};
 use crate::text::bad_request::{BadRequest, TextError, shown};
 use crate::text::duration;
 

@@ -1,9 +1,8 @@
 //! The retry policy: how often and how soon a failed task is tried again.
 
-use crate::declare::body::{Form, Meaning, Slots, Source, body, role};
-use crate::declare::kind::{Kind, duration, number, one_of, or_null};
-use crate::declare::part::may;
-use crate::declare::value;
+use crate::declare::{
+    Form, Kind, Meaning, Slots, Source, body, duration, may, number, one_of, or_null, role, value,
+};
 use crate::text::bad_request::BadRequest;
 use crate::text::duration;
 use serde::Serializer;

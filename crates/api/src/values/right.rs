@@ -1,6 +1,6 @@
 //! The rights of tokens.
 
-use crate::declare::choice::choice;
+use crate::declare::choice;
 
 choice! {
     /// A right that a token may have.

@@ -1,9 +1,6 @@
 //! Timelines: tasks with many instants and a payload for each.
 
-use crate::declare::body::{Meaning, Slots, body, role, two_of};
-use crate::declare::kind::{Kind, list, object};
-use crate::declare::part::{may, or_made};
-use crate::declare::schema::Rule;
+use crate::declare::{Kind, Meaning, Rule, Slots, body, list, may, object, or_made, role, two_of};
 use crate::text::bad_request::{BadRequest, inside};
 use crate::text::time;
 use crate::values::due::{at, at_ms, one_time};
@@ -90,7 +87,7 @@ mod tests {
         timeline().read(
             "timeline",
             serde_json::from_str(text).expect("JSON"),
-            crate::declare::body::Source::Request,
+            crate::declare::Source::Request,
         )
     }
 

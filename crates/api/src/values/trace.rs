@@ -1,8 +1,6 @@
 //! W3C trace context: the headers that let tracing tools connect the work on a task with its put.
 
-use crate::declare::body::{Meaning, Slots, body};
-use crate::declare::kind::text;
-use crate::declare::part::may;
+use crate::declare::{Meaning, Slots, body, may, text};
 use crate::text::bad_request::BadRequest;
 
 /// Length of a `traceparent`, which is `version-trace_id-parent_id-flags` (bytes).

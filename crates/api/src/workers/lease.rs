@@ -1,8 +1,6 @@
 //! The body of a lease call.
 
-use crate::declare::body::body;
-use crate::declare::kind::{duration, number, word};
-use crate::declare::part::{may, or};
+use crate::declare::{body, duration, may, number, or, word};
 use crate::values::limits::{LEASE_MS_MAX, LEASE_MS_MIN, WORKER_BYTES_MAX};
 
 /// Maximum number of tasks in one answer: with 1,000 tasks the cost of a round trip is already small beside the work.

@@ -1,9 +1,7 @@
 //! The list of the leases that run.
 
-use crate::declare::body::body;
-use crate::declare::kind::{instant, key, list, number, object, or_null, text};
-use crate::declare::part::{has, shown};
 use crate::declare::query::{self, query};
+use crate::declare::{body, has, instant, key, list, number, object, or_null, shown, text};
 use crate::text::bad_request::BadRequest;
 use crate::values::limits::{CURSOR_BYTES_MAX, LIST_LIMIT_DEFAULT, LIST_LIMIT_MAX, WORKER_BYTES_MAX};
 

@@ -1,9 +1,6 @@
 //! The calls of a worker about its leases: ack, nack and extend, each by token.
 
-use crate::declare::body::body;
-use crate::declare::choice::choice;
-use crate::declare::kind::{Kind, choice, duration, list, text};
-use crate::declare::part::{has, may};
+use crate::declare::{Kind, body, choice, duration, has, list, may, text};
 use crate::text::bad_request::{BadRequest, shown};
 use crate::values::limits::{LEASE_MS_MAX, LEASE_MS_MIN};
 use serde_json::json;
