@@ -2,7 +2,7 @@
 
 use super::EXPORT_CURSOR_BYTES_MAX;
 use crate::declare::query::{self, query};
-use crate::declare::{body, choice, count, flat, has, json, may, number, object, text};
+use crate::declare::{Schema, body, choice, count, flat, has, json, may, number, object, schema, text};
 use crate::problems::problem::Problem;
 use crate::text::bad_request::BadRequest;
 use crate::text::portable::INTEGER_MAX;
@@ -76,6 +76,26 @@ impl ImportRow {
         let mut line = json::write(self);
         line.push(b'\n');
         line
+    }
+
+    /// Describes the line.
+    pub(crate) fn schema() -> Schema {
+        Schema::answer(
+            "ImportRow",
+            "One line of the answer to an import.",
+            vec![
+                schema::may(
+                    "line",
+                    schema::of("ImportLine"),
+                    "The result of a line that was replaced or skipped. With `quiet` there are no such lines.",
+                ),
+                schema::may(
+                    "end",
+                    schema::of("ImportEnd"),
+                    "The last line of the answer: the end of the import.",
+                ),
+            ],
+        )
     }
 }
 

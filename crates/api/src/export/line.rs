@@ -3,7 +3,7 @@
 use super::head::{EXPORT_FORMAT, HeaderMembers};
 use super::{ExportEnd, ExportHeader, ExportQueue, ExportSchedule, ExportTask};
 use crate::declare::json::{self, Known};
-use crate::declare::{Body as _, Source, value};
+use crate::declare::{Body as _, Schema, Source, schema, value};
 use crate::text::bad_request::{BadRequest, inside};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
@@ -98,6 +98,31 @@ impl ExportLine {
         serde_json::to_writer(&mut *out, self)
             .expect("types of this crate have string keys and write into memory");
         out.push(b'\n');
+    }
+
+    /// Describes the line.
+    pub(crate) fn schema() -> Schema {
+        Schema::answer(
+            "ExportLine",
+            "One line of an export. It has exactly one member, whose name says what the line is.",
+            vec![
+                schema::may(
+                    "export",
+                    schema::of("ExportHeader"),
+                    "The first line: where, when and with which limits the export was made.",
+                ),
+                schema::may("queue", schema::of("ExportQueue"), "The settings of a queue."),
+                schema::may("task", schema::of("ExportTask"), "A live task."),
+                schema::may("dead", schema::of("ExportDead"), "A dead task."),
+                schema::may("schedule", schema::of("ExportSchedule"), "A schedule and its progress."),
+                schema::may(
+                    "cursor",
+                    schema::text(256),
+                    "The cursor from which an export that was cut goes on: `?cursor=`.",
+                ),
+                schema::may("end", schema::of("ExportEnd"), "The last line. A file without it is cut."),
+            ],
+        )
     }
 }
 

@@ -1,173 +1,44 @@
 //! The schemas of all bodies, in the order of the documents.
 
-use crate::declare::Body;
-use crate::declare::schema::{Schema, may, of, text};
+use crate::declare::{Body, Schema};
 use crate::export::{HeaderMembers, dead_schema, live_schema};
 use crate::tasks::filter::{dead_filter, move_filter};
 use crate::tasks::put::post;
 use crate::*;
 
-/// The schemas of requests, answers and exports.
-pub(super) fn schemas() -> Vec<Schema> {
-    [requests(), answers(), exports()].into_iter().flatten().collect()
+/// The schemas of these bodies. A body with a colon has a schema of its own, because no type declares it.
+macro_rules! schemas {
+    ($($Body:ident $(: $schema:expr)?),* $(,)?) => {
+        /// The schemas of requests, answers and exports.
+        pub(super) fn schemas() -> Vec<Schema> {
+            vec![$(schemas!(one $Body $(, $schema)?)),*]
+        }
+    };
+    (one $Body:ident) => { $Body::schema() };
+    (one $Body:ident, $schema:expr) => { $schema };
 }
 
-fn requests() -> Vec<Schema> {
-    vec![
-        PutBody::schema(),
-        post(),
-        PatchBody::schema(),
-        BatchLine::schema(),
-        LeaseBody::schema(),
-        AckBody::schema(),
-        NackBody::schema(),
-        ExtendBody::schema(),
-        RedriveBody::schema(),
-        BulkCancelBody::schema(),
-        BulkMoveBody::schema(),
-        PurgeBody::schema(),
-        TaskFilter::schema(),
-        move_filter(),
-        dead_filter(),
-        SettingsBody::schema(),
-        HistoryBody::schema(),
-        RetryBody::schema(),
-        TargetBody::schema(),
-        SigningBody::schema(),
-        AuthBody::schema(),
-        BasicBody::schema(),
-        TargetTlsBody::schema(),
-        BreakerBody::schema(),
-        RotateBody::schema(),
-        PauseBody::schema(),
-        Schema::request("Nothing", "An object without members: the path says everything.", vec![]),
-        ScheduleSpec::schema(),
-        MomentBody::schema(),
-        AdvanceBody::schema(),
-    ]
-}
-
-fn answers() -> Vec<Schema> {
-    vec![
-        PutAnswer::schema(),
-        TaskBody::schema(),
-        TasksOfKey::schema(),
-        DeadGroupsBody::schema(),
-        DeadGroupBody::schema(),
-        DeadExampleBody::schema(),
-        BulkRedriveAnswer::schema(),
-        TasksPage::schema(),
-        FailureBody::schema(),
-        LeasedTask::schema(),
-        LeasedTasks::schema(),
-        TokenResults::schema(),
-        CancelAnswer::schema(),
-        BulkCancelAnswer::schema(),
-        BulkMoveAnswer::schema(),
-        PurgeAnswer::schema(),
-        SkippedBody::schema(),
-        JobBody::schema(),
-        JobsBody::schema(),
-        BackupBody::schema(),
-        BackupsBody::schema(),
-        RedriveAnswer::schema(),
-        BatchResult::schema(),
-        QueuesBody::schema(),
-        DeleteQueueAnswer::schema(),
-        QueueCounts::schema(),
-        QueueBody::schema(),
-        TargetView::schema(),
-        PushCounts::schema(),
-        TargetsBody::schema(),
-        TargetRow::schema(),
-        ConnectionRow::schema(),
-        DeleteTargetAnswer::schema(),
-        RotatedBody::schema(),
-        TargetTestBody::schema(),
-        AttemptsBody::schema(),
-        AttemptBody::schema(),
-        ScheduleBody::schema(),
-        StoryBody::schema(),
-        StoryEvent::schema(),
-        LeasesPage::schema(),
-        HeldLease::schema(),
-        SchedulesPage::schema(),
-        DeleteScheduleAnswer::schema(),
-        PreviewBody::schema(),
-        OccurrenceBody::schema(),
-        ForecastBody::schema(),
-        BucketBody::schema(),
-        NowBody::schema(),
-        DrainBody::schema(),
-        AliveBody::schema(),
-        ReadyBody::schema(),
-        WhoamiBody::schema(),
-        TokenLimits::schema(),
-        IndexBody::schema(),
-        StatsEvent::schema(),
-        StateTotals::schema(),
-        EventCounters::schema(),
-        HistogramBucket::schema(),
-        QueuesEvent::schema(),
-        QueueRow::schema(),
-        JobsEvent::schema(),
-        WheelEvent::schema(),
-        WheelLevel::schema(),
-        ClockReport::schema(),
-        Problem::schema(),
-        ProblemPage::schema(),
-    ]
-}
-
-fn exports() -> Vec<Schema> {
-    vec![
-        export_line(),
-        HeaderMembers::schema(),
-        ExportQueue::schema(),
-        live_schema(),
-        dead_schema(),
-        ExportSchedule::schema(),
-        ExportEnd::schema(),
-        TallyBody::schema(),
-        import_row(),
-        ImportLine::schema(),
-        ImportEnd::schema(),
-    ]
-}
-
-fn export_line() -> Schema {
-    Schema::answer(
-        "ExportLine",
-        "One line of an export. It has exactly one member, whose name says what the line is.",
-        vec![
-            may(
-                "export",
-                of("ExportHeader"),
-                "The first line: where, when and with which limits the export was made.",
-            ),
-            may("queue", of("ExportQueue"), "The settings of a queue."),
-            may("task", of("ExportTask"), "A live task."),
-            may("dead", of("ExportDead"), "A dead task."),
-            may("schedule", of("ExportSchedule"), "A schedule and its progress."),
-            may("cursor", text(256), "The cursor from which an export that was cut goes on: `?cursor=`."),
-            may("end", of("ExportEnd"), "The last line. A file without it is cut."),
-        ],
-    )
-}
-
-fn import_row() -> Schema {
-    Schema::answer(
-        "ImportRow",
-        "One line of the answer to an import.",
-        vec![
-            may(
-                "line",
-                of("ImportLine"),
-                "The result of a line that was replaced or skipped. With `quiet` there are no such lines.",
-            ),
-            may("end", of("ImportEnd"), "The last line of the answer: the end of the import."),
-        ],
-    )
+schemas! {
+    // Requests.
+    PutBody, Post: post(), PatchBody, BatchLine, LeaseBody, AckBody, NackBody, ExtendBody, RedriveBody,
+    BulkCancelBody, BulkMoveBody, PurgeBody, TaskFilter, MoveFilter: move_filter(),
+    DeadFilter: dead_filter(), SettingsBody, HistoryBody, RetryBody, TargetBody, SigningBody, AuthBody,
+    BasicBody, TargetTlsBody, BreakerBody, RotateBody, PauseBody,
+    Nothing: Schema::request("Nothing", "An object without members: the path says everything.", vec![]),
+    ScheduleSpec, MomentBody, AdvanceBody,
+    // Answers.
+    PutAnswer, TaskBody, TasksOfKey, DeadGroupsBody, DeadGroupBody, DeadExampleBody, BulkRedriveAnswer,
+    TasksPage, FailureBody, LeasedTask, LeasedTasks, TokenResults, CancelAnswer, BulkCancelAnswer,
+    BulkMoveAnswer, PurgeAnswer, SkippedBody, JobBody, JobsBody, BackupBody, BackupsBody, RedriveAnswer,
+    BatchResult, QueuesBody, DeleteQueueAnswer, QueueCounts, QueueBody, TargetView, PushCounts, TargetsBody,
+    TargetRow, ConnectionRow, DeleteTargetAnswer, RotatedBody, TargetTestBody, AttemptsBody, AttemptBody,
+    ScheduleBody, StoryBody, StoryEvent, LeasesPage, HeldLease, SchedulesPage, DeleteScheduleAnswer,
+    PreviewBody, OccurrenceBody, ForecastBody, BucketBody, NowBody, DrainBody, AliveBody, ReadyBody,
+    WhoamiBody, TokenLimits, IndexBody, StatsEvent, StateTotals, EventCounters, HistogramBucket,
+    QueuesEvent, QueueRow, JobsEvent, WheelEvent, WheelLevel, ClockReport, Problem, ProblemPage,
+    // Exports.
+    ExportLine, HeaderMembers, ExportQueue, ExportTask: live_schema(), ExportDead: dead_schema(),
+    ExportSchedule, ExportEnd, TallyBody, ImportRow, ImportLine, ImportEnd,
 }
 
 #[cfg(test)]
