@@ -29,7 +29,6 @@ struct Kept<'a> {
     /// Tasks that were put after this change are not changed.
     as_of: Option<u64>,
     /// The number of the list that the job is working on. A purge goes through two lists.
-    #[serde(default)]
     part: usize,
     /// The cursor of the job in the list `part`.
     after: Option<String>,
@@ -180,14 +179,5 @@ mod tests {
         assert_eq!(Job::read(0, &again.value()), Some(again));
         let beyond = Job { at: Position { part: 2, after: None }, ..job };
         assert_eq!(Job::read(0, &beyond.value()), None, "it has two lists");
-    }
-
-    /// A value that a server stored before there were moves.
-    #[test]
-    fn an_old_job_is_a_cancel() {
-        let text = r#"{"job":{"id":1,"queue":"q","state":"running","dry_run":false,"of":9,"looked_at":9,"matched":7,"cancelled":6},"request":{"filter":{"tag":"vip"},"dry_run":false,"revoke":true},"as_of":41,"after":null}"#;
-        let job = Job::read(1, text.as_bytes()).expect("a job");
-        let Work::Cancel(body) = &job.bulk.work else { panic!("{job:?}") };
-        assert_eq!((body.filter.tag.as_deref(), body.revoke, job.body.done), (Some("vip"), true, 6));
     }
 }

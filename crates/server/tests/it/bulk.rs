@@ -119,6 +119,7 @@ fn as_if_killed(directory: &std::path::Path, job: &Value) {
     kept["job"]["state"] = json!("running");
     kept["job"]["looked_at"] = json!(7);
     kept["job"]["cancelled"] = json!(5);
+    kept["job"]["done"] = json!(5);
     kept["job"]["matched"] = json!(6);
     kept["request"]["dry_run"] = json!(false);
     queue.keep_job(id, kept.to_string().into_bytes()).wait().expect("kept");
