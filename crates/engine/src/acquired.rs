@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use crate::name::QueueName;
-use crate::ownership::Ownership;
 use crate::settings::{Rule, RuleName};
+use crate::shard::ShardId;
 use crate::state::EngineState;
 use crate::task::Task;
-use crate::time::Timestamp;
+use crate::time::{Epoch, Seq, Timestamp};
 
 /// The first answer of a store to a new owner of a shard.
 #[derive(Clone, Debug)]
@@ -61,6 +61,18 @@ pub struct Population {
     pub live: u64,
     /// The number of dead tasks.
     pub dead: u64,
+}
+
+/// The right to commit for a shard and to answer for it, and the last change that the store had when this right was given.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct Ownership {
+    /// The shard that is owned.
+    pub shard: ShardId,
+    /// The number of this ownership. Once a later ownership has begun, a store answers a commit of this epoch with
+    /// [`Reply::Fenced`](crate::Reply::Fenced).
+    pub epoch: Epoch,
+    /// The number of the last change in the store when the ownership began.
+    pub last_seq: Seq,
 }
 
 #[cfg(test)]

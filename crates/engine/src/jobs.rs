@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::calls::Unavailable;
-use crate::job::{ChangeJob, JOB_BYTES_MAX, JobError, JobValue};
+use crate::calls::{ChangeJob, JOB_BYTES_MAX, JobError, JobValue, Unavailable};
 use crate::ledger::Ledger;
 use crate::settings::{Rule, RuleName};
 use crate::time::{Now, Seq};

@@ -10,19 +10,18 @@ use std::sync::Arc;
 
 use self::barrier::CommitBarrier;
 use self::batch::WriteBatch;
-pub(crate) use self::batch::{BatchSlot, schedule_bytes, task_bytes};
+pub(crate) use self::batch::{schedule_bytes, task_bytes};
 use self::commit::InFlight;
 pub(crate) use self::ids::OwnIds;
 pub use self::room::RoomPace;
 pub(crate) use self::room::{ROOM_MIN, Room};
-use crate::acquired::Acquired;
+use crate::acquired::{Acquired, Ownership};
 use crate::bounds::Bounds;
 use crate::calls::{Answer, Stats, Unavailable};
 use crate::input::{CallId, Effect};
-use crate::ownership::Ownership;
+use crate::residence::{BatchSlot, Slot};
 use crate::seam::{Before, Request, RequestId, TaskEffect};
 use crate::settings::RuleEffect;
-use crate::slot::Slot;
 use crate::time::Seq;
 
 /// Numbers the changes, collects them into batches for the store, and holds each answer back until all changes that the answer depends on
@@ -273,7 +272,7 @@ impl Ledger {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::JobValue;
+    use crate::calls::JobValue;
     use crate::settings::{Rule, RuleName};
     use crate::time::{Now, Timestamp};
 
@@ -372,7 +371,9 @@ mod tests {
         let is_unknown = |answer: &Answer| {
             matches!(
                 answer,
-                Answer::ChangeJob(Err(crate::job::JobError::Unavailable(Unavailable::Indeterminate { .. })))
+                Answer::ChangeJob(Err(crate::calls::JobError::Unavailable(
+                    Unavailable::Indeterminate { .. }
+                )))
             )
         };
         assert!(

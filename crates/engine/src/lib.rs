@@ -11,12 +11,9 @@ mod dispatch;
 mod engine;
 mod figures;
 mod input;
-mod job;
 mod jobs;
-mod lease_end;
 mod ledger;
 mod name;
-mod ownership;
 mod queue_view;
 mod reads;
 mod recurrence;
@@ -26,7 +23,6 @@ mod schedule;
 mod seam;
 mod settings;
 mod shard;
-mod slot;
 mod state;
 mod target;
 mod task;
@@ -34,22 +30,21 @@ mod tasks;
 mod time;
 mod token;
 mod verbs;
-mod wheel;
 
-pub use acquired::{Acquired, AcquiredCursor, AcquiredPage, Population};
+pub use acquired::{Acquired, AcquiredCursor, AcquiredPage, Ownership, Population};
 #[doc(hidden)]
 pub use bounds::{Bounds, LEASE_BYTES_MAX};
 pub use calls::{
     Ack, Act, Acted, Answer, ById, ByIdError, ByKey, ByKeyError, Call, Cancel, CancelError, Cancelled,
-    ChangeQueue, Command, DeleteSchedule, Due, Existing, Extend, FORECAST_BUCKETS_MAX, Forecast,
+    ChangeJob, ChangeQueue, Command, DeleteSchedule, Due, Existing, Extend, FORECAST_BUCKETS_MAX, Forecast,
     ForecastView, Get, GetError, GetQueue, GetSchedule, GetStats, GetWheel, IMPORT_TASKS_MAX, ImportError,
-    ImportOutcome, ImportSchedule, ImportTask, ImportTasks, Imported, KeyAct, LEASE_MS_DEFAULT,
-    LEASES_PAGE_MAX, Lease, LeasePage, LeaseView, Leased, List, ListAllSchedules, ListAllTasks, ListJobs,
-    ListLeases, ListQueues, ListSchedules, ListTargets, Nack, NackError, NackHow, OnLease, Patch, PatchError,
-    Payload, Present, Put, PutError, PutMode, PutSchedule, QUEUES_PAGE_MAX, QueueChange, QueueError, Redrive,
-    RedriveError, RowAct, SCHEDULES_PAGE_MAX, ScheduleError, ScheduleView, State, Stats, Stored,
-    StoredSchedule, TRACE_BYTES_MAX, TakeRow, TakeRowError, TaskFilter, TaskPage, TaskView, TokenAnswer,
-    Unavailable, Undeliverable, WhichQueues,
+    ImportOutcome, ImportSchedule, ImportTask, ImportTasks, Imported, JOB_BYTES_MAX, JobError, JobValue,
+    KeyAct, LEASE_MS_DEFAULT, LEASES_PAGE_MAX, Lease, LeasePage, LeaseView, Leased, List, ListAllSchedules,
+    ListAllTasks, ListJobs, ListLeases, ListQueues, ListSchedules, ListTargets, Nack, NackError, NackHow,
+    OnLease, Patch, PatchError, Payload, Present, Put, PutError, PutMode, PutSchedule, QUEUES_PAGE_MAX,
+    QueueChange, QueueError, Redrive, RedriveError, RowAct, SCHEDULES_PAGE_MAX, ScheduleError, ScheduleView,
+    State, Stats, Stored, StoredSchedule, TRACE_BYTES_MAX, TakeRow, TakeRowError, TaskFilter, TaskPage,
+    TaskView, TokenAnswer, Unavailable, Undeliverable, WheelView, WhichQueues,
 };
 pub use config::EngineConfig;
 pub use cursor::{LeaseCursor, TaskCursor};
@@ -57,10 +52,8 @@ pub use dispatch::instance_of;
 pub use engine::Engine;
 pub use figures::{LATENESS_BOUNDS_MS, QUEUE_LATENESS_BOUNDS_MS, QueueFigures};
 pub use input::{CallId, Effect, Input, NextWake};
-pub use job::{ChangeJob, JOB_BYTES_MAX, JobError, JobValue};
 pub use ledger::RoomPace;
 pub use name::{Group, Key, NameError, QueueName, ScheduleName, Tag};
-pub use ownership::Ownership;
 pub use queue_view::{QueueCounts, QueuePage, QueueTotals, QueueView};
 pub use schedule::{
     AskId, Cadence, CatchUp, FoundInstant, InstantFound, InstantWanted, MISSED_MS, Overlap, Schedule,
@@ -81,4 +74,3 @@ pub use task::{
 pub use tickwheel_core::Ring;
 pub use time::{Epoch, Now, Seq, Timestamp};
 pub use token::{NotAToken, Token};
-pub use wheel::WheelView;

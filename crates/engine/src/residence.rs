@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use self::entries::Entries;
-pub(crate) use self::entries::{At, Entry, RunningLease, is_bulky};
+pub(crate) use self::entries::{At, BatchSlot, Entry, QueueNo, RunningLease, Slot, is_bulky};
 pub(crate) use self::expiries::Expiry;
 use self::expiries::{EXPIRY_BYTES, Expiries};
 use self::pins::Pins;
@@ -25,7 +25,6 @@ use crate::ledger::Ledger;
 use crate::name::{Key, QueueName};
 use crate::runs::{Ordered, Runs};
 use crate::seam::{Before, DueKey, TaskEffect};
-use crate::slot::Slot;
 use crate::task::{BURIED_FROM, Ended, Task};
 use crate::time::{Now, Timestamp};
 

@@ -7,9 +7,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::acquired::{Acquired, AcquiredCursor, AcquiredPage};
+use crate::acquired::{Acquired, AcquiredCursor, AcquiredPage, Ownership};
 use crate::name::{Key, QueueName};
-use crate::ownership::Ownership;
 use crate::settings::RuleEffect;
 use crate::shard::ShardId;
 use crate::state::EngineState;

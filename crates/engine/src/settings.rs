@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::job::JobValue;
+use crate::calls::JobValue;
 use crate::name::{QueueName, ScheduleName};
 use crate::schedule::ScheduleRecord;
 use crate::target::TargetRecord;

@@ -14,7 +14,7 @@ use crate::recurrence::Recurrence;
 use crate::residence::Residence;
 use crate::time::Now;
 
-pub(crate) use self::lease_end::revoke;
+pub(crate) use self::lease_end::{LeaseEnd, Retrying, revoke};
 
 /// The parts of the engine that a change of a task may touch. The calls of owners and workers use these parts, and the passing of time does
 /// too.

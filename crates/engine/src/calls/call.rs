@@ -3,18 +3,17 @@
 use std::sync::Arc;
 
 use crate::calls::{
-    Ack, Acted, ById, ByIdError, ByKey, ByKeyError, Cancel, CancelError, Cancelled, ChangeQueue,
+    Ack, Acted, ById, ByIdError, ByKey, ByKeyError, Cancel, CancelError, Cancelled, ChangeJob, ChangeQueue,
     DeleteSchedule, Extend, Forecast, ForecastView, Get, GetError, GetQueue, GetSchedule, GetStats, GetWheel,
-    ImportOutcome, ImportSchedule, ImportTasks, Imported, Lease, LeasePage, Leased, List, ListAllSchedules,
-    ListAllTasks, ListJobs, ListLeases, ListQueues, ListSchedules, ListTargets, Nack, NackError, Patch,
-    PatchError, Put, PutError, PutSchedule, QueueError, Redrive, RedriveError, ScheduleError, ScheduleView,
-    Stats, Stored, StoredSchedule, TakeRow, TakeRowError, TaskPage, TaskView, TokenAnswer, Unavailable,
+    ImportOutcome, ImportSchedule, ImportTasks, Imported, JobError, JobValue, Lease, LeasePage, Leased, List,
+    ListAllSchedules, ListAllTasks, ListJobs, ListLeases, ListQueues, ListSchedules, ListTargets, Nack,
+    NackError, Patch, PatchError, Put, PutError, PutSchedule, QueueError, Redrive, RedriveError,
+    ScheduleError, ScheduleView, Stats, Stored, StoredSchedule, TakeRow, TakeRowError, TaskPage, TaskView,
+    TokenAnswer, Unavailable, WheelView,
 };
-use crate::job::{ChangeJob, JobError, JobValue};
 use crate::name::QueueName;
 use crate::queue_view::{QueuePage, QueueView};
 use crate::target::TargetRecord;
-use crate::wheel::WheelView;
 
 /// A kind of command, with the types of its answer and its error.
 ///

@@ -1,8 +1,8 @@
 //! Cancelling a task.
 
 use super::put::OnLease;
+use super::put::version_prose;
 use super::unavailable::Unavailable;
-use super::version::version_prose;
 use crate::name::{Key, QueueName};
 use crate::time::Seq;
 

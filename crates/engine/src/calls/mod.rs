@@ -21,7 +21,6 @@ mod take_row;
 mod task_view;
 mod tokens;
 mod unavailable;
-mod version;
 
 pub use by_id::{Act, Acted, ById, ByIdError};
 pub use by_key::{ByKey, ByKeyError, KeyAct};
@@ -33,7 +32,7 @@ pub use import::{
     Existing, IMPORT_TASKS_MAX, ImportError, ImportOutcome, ImportSchedule, ImportTask, ImportTasks,
     Imported, Present,
 };
-pub use jobs::ListJobs;
+pub use jobs::{ChangeJob, JOB_BYTES_MAX, JobError, JobValue, ListJobs};
 pub use lease::{LEASE_MS_DEFAULT, Lease, Leased};
 pub use leases::{LEASES_PAGE_MAX, LeasePage, LeaseView, ListLeases};
 pub use list::{List, ListAllTasks, TaskFilter, TaskPage};
@@ -47,7 +46,7 @@ pub use schedules::{
     DeleteSchedule, GetSchedule, ListAllSchedules, ListSchedules, PutSchedule, SCHEDULES_PAGE_MAX,
     ScheduleError, ScheduleView, StoredSchedule,
 };
-pub use stats::{GetStats, GetWheel, Stats};
+pub use stats::{GetStats, GetWheel, Stats, WheelView};
 pub use take_row::{RowAct, TakeRow, TakeRowError};
 pub use task_view::{State, TaskView};
 pub use tokens::{Ack, Extend, Nack, NackError, NackHow, TokenAnswer, Undeliverable};

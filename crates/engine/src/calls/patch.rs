@@ -2,9 +2,9 @@
 
 use core::time::Duration;
 
+use super::put::version_prose;
 use super::put::{Due, OnLease, Payload};
 use super::unavailable::Unavailable;
-use super::version::version_prose;
 use crate::name::{Group, Key, QueueName, Tag};
 use crate::task::{Moment, Retry};
 use crate::time::{Seq, Timestamp};

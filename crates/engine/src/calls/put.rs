@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use super::task_view::TaskView;
 use super::unavailable::Unavailable;
-use super::version::version_prose;
 use crate::name::{Key, QueueName};
 use crate::task::{Body, Terms};
 use crate::time::{Seq, Timestamp};
@@ -237,4 +236,12 @@ pub enum PutError {
     /// An error that is not the caller's mistake.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
+}
+
+/// The version of a task, as text for an error.
+pub(super) fn version_prose(current: &Option<Seq>) -> String {
+    match current {
+        Some(version) => format!("the live task has version {version}"),
+        None => "no live task has this key".to_owned(),
+    }
 }

@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use tickwheel_core::Ring;
+
 use super::queues::ListQueues;
 use crate::figures::{Event, LATENESS_BOUNDS_MS, QueueFigures};
 use crate::queue_view::{QueuePage, QueueTotals};
+use crate::time::Timestamp;
 
 /// Returns the engine's own figures.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -16,6 +19,18 @@ pub struct GetStats(
 /// Returns a view of the wheel that holds the scheduled and dead tasks that are whole in memory.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub struct GetWheel;
+
+/// A picture of the wheel that holds the scheduled and dead tasks that are whole in memory. A tick is a millisecond.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WheelView {
+    /// The wall-clock time of the engine. After the wall clock has stepped back, the hands of the rings are ahead of `now`.
+    pub now: Timestamp,
+    /// Number of tasks in the wheel, including dead tasks that wait to be forgotten. Tasks that are due after the end of the turn of the
+    /// last ring are in no slot.
+    pub tasks: u64,
+    /// The rings, from the finest to the coarsest.
+    pub rings: [Ring; 4],
+}
 
 /// The engine's own figures. Counts of events begin at the engine's start, or at that of an earlier engine, see
 /// [`Engine::count_on`](crate::Engine::count_on).
@@ -148,52 +163,17 @@ impl Stats {
     /// Returns the counts of events alone. They only rise, unlike the figures of the present state, which are left out.
     #[must_use]
     pub fn totals(&self) -> Self {
-        let Self {
-            page: _,
-            gone: _,
-            forgotten,
-            queues_appeared,
-            scheduled_total,
-            added_total,
-            fired_total,
-            cancelled_total,
-            leased_total,
-            acked_total,
-            nacked_total,
-            expired_total,
-            dead_total,
-            schedules: _,
-            made_total,
-            skipped_total,
-            instants_waiting: _,
-            lateness,
-            lateness_sum_ms,
-            room: _,
-            waiting: _,
-            read_only: _,
-            near_bytes: _,
-            near_bytes_max: _,
-            ids_below,
-        } = *self;
         Self {
-            forgotten,
-            queues_appeared,
-            scheduled_total,
-            added_total,
-            fired_total,
-            cancelled_total,
-            leased_total,
-            acked_total,
-            nacked_total,
-            expired_total,
-            dead_total,
-            made_total,
-            skipped_total,
-            lateness,
-            lateness_sum_ms,
+            page: QueuePage::default(),
+            gone: BTreeMap::new(),
+            schedules: 0,
+            instants_waiting: 0,
             room: u64::MAX,
-            ids_below,
-            ..Self::default()
+            waiting: 0,
+            read_only: false,
+            near_bytes: 0,
+            near_bytes_max: 0,
+            ..*self
         }
     }
 

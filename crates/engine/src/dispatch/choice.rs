@@ -7,9 +7,8 @@ use super::line::InLine;
 use super::ready::ReadyKey;
 use crate::bounds::Bounds;
 use crate::name::{Group, QueueName};
-use crate::residence::Residence;
+use crate::residence::{Residence, Slot};
 use crate::runs::Ordered;
-use crate::slot::Slot;
 use crate::task::Task;
 use crate::time::Now;
 

@@ -11,8 +11,7 @@ use crate::calls::{Answer, Lease as LeaseCall, Leased, Unavailable};
 use crate::input::CallId;
 use crate::ledger::Ledger;
 use crate::name::QueueName;
-use crate::residence::{At, Residence};
-use crate::slot::Slot;
+use crate::residence::{At, Residence, Slot};
 use crate::time::{Now, Timestamp};
 use crate::token::Token;
 

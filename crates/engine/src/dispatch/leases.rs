@@ -10,8 +10,7 @@ use super::Dispatch;
 use crate::calls::{LEASES_PAGE_MAX, LeasePage, LeaseView, ListLeases, Unavailable};
 use crate::cursor::LeaseCursor;
 use crate::ledger::Ledger;
-use crate::residence::{At, Residence, RunningLease};
-use crate::slot::Slot;
+use crate::residence::{At, Residence, RunningLease, Slot};
 use crate::task::LeaseNo;
 use crate::time::{Epoch, Now, Timestamp};
 

@@ -3,8 +3,7 @@
 use super::Dispatch;
 use crate::calls::{ImportError, LEASE_MS_DEFAULT, PutError, RedriveError};
 use crate::name::QueueName;
-use crate::residence::{At, Residence};
-use crate::slot::Slot;
+use crate::residence::{At, Residence, Slot};
 use crate::task::{Ended, Retry, Task};
 use crate::time::Now;
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::ready::{ReadyKey, ReadyStub};
+use crate::residence::Slot;
 use crate::runs::{Ordered, Runs};
-use crate::slot::Slot;
 use crate::task::Task;
 use crate::time::Timestamp;
 

@@ -3,9 +3,8 @@
 use super::Dispatch;
 use super::ready::ReadyKey;
 use crate::name::QueueName;
-use crate::residence::Residence;
+use crate::residence::{QueueNo, Residence};
 use crate::runs::Ordered;
-use crate::slot::QueueNo;
 
 /// A record to fetch from the store, for a stub in a line.
 #[derive(Copy, Clone, Debug)]

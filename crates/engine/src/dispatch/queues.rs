@@ -10,7 +10,7 @@ use crate::figures::QueueFigures;
 use crate::input::CallId;
 use crate::name::QueueName;
 use crate::queue_view::{QueuePage, QueueTotals};
-use crate::slot::QueueNo;
+use crate::residence::QueueNo;
 use crate::time::Now;
 
 /// In one step the engine forgets at most this many queues because their hour is over. So the other queues are not held up when very many

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::Engine;
+use crate::acquired::Ownership;
 use crate::input::NextWake;
 use crate::ledger::{ROOM_MIN, RoomPace};
-use crate::ownership::Ownership;
 
 impl Engine {
     /// Returns the next instants at which time alone may change something, one for each of the two clocks.

@@ -4,10 +4,10 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::bounds::Bounds;
+use crate::residence::{BatchSlot, Slot};
 use crate::schedule::{ScheduleId, ScheduleRecord};
 use crate::seam::{Batch, Before, TaskEffect};
 use crate::settings::{Rule, RuleEffect, RuleName};
-use crate::slot::Slot;
 use crate::state::EngineState;
 use crate::task::{Body, Task};
 use crate::time::Seq;
@@ -30,9 +30,6 @@ impl SealedBatch {
         Self { batch: Batch::default(), slots: Vec::new(), seq: durable, growth: 0 }
     }
 }
-
-/// The place of an effect on a task: the number of a batch, and the index of the effect in the batch.
-pub(crate) type BatchSlot = (u64, u32);
 
 /// Collects changes into batches. A batch has at most one effect on each task.
 #[derive(Debug, Default)]

@@ -6,8 +6,8 @@ use super::Ledger;
 use super::batch::SealedBatch;
 use crate::calls::Unavailable;
 use crate::input::Effect;
+use crate::residence::Slot;
 use crate::seam::{Request, RequestId};
-use crate::slot::Slot;
 use crate::time::{Now, Seq};
 
 /// The commit that the store has not answered yet. There is at most one.

@@ -1,9 +1,9 @@
 //! [`TokenCall`]: a call with lease tokens. The tasks of some of its tokens may have to be looked up.
 
 use crate::calls::{Answer, NackError, TokenAnswer, Unavailable};
-use crate::lease_end::LeaseEnd;
 use crate::name::QueueName;
 use crate::task::LeaseNo;
+use crate::tasks::LeaseEnd;
 
 /// The operation that a worker asks for on its leases.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -8,12 +8,21 @@ use siphasher::sip::SipHasher13;
 use tickwheel_core::Handle;
 
 use crate::calls::State;
-use crate::ledger::BatchSlot;
 use crate::name::{Key, QueueName, Tag};
 use crate::seam::RequestId;
-use crate::slot::Slot;
 use crate::task::{Body, Extra, LeaseNo, Outcome, Task};
 use crate::time::{Seq, Timestamp};
+
+/// The number of a task's entry in memory, valid until the entry leaves memory. [`Residence`](super::Residence) gives the number
+/// out.
+pub(crate) type Slot = u32;
+
+/// The number of a queue inside the engine, valid while the engine has the queue. [`Dispatch`](crate::dispatch::Dispatch) gives the number
+/// out.
+pub(crate) type QueueNo = u32;
+
+/// The place of an effect on a task: the number of a batch, and the index of the effect in the batch.
+pub(crate) type BatchSlot = (u64, u32);
 
 /// A task that is whole in memory.
 #[derive(Debug)]

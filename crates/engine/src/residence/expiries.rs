@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::dispatch::ReadyKey;
-use crate::slot::QueueNo;
+use crate::residence::QueueNo;
 use crate::time::{Now, Timestamp};
 
 /// A task in memory that expires: the instant at which it expires, its id, and the number of its queue.

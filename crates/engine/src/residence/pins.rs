@@ -4,8 +4,8 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use super::Residence;
+use crate::residence::Slot;
 use crate::seam::RequestId;
-use crate::slot::Slot;
 
 /// The reads under way, and the entries that stay in memory only because of these reads.
 #[derive(Debug, Default)]

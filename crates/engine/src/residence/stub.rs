@@ -1,9 +1,9 @@
 //! [`WaitingStub`]: the part of a task that stays in memory when the record leaves it. The stub tells when the task is due and where it
 //! will stand in its line.
 
+use crate::residence::QueueNo;
 use crate::runs::Ordered;
 use crate::seam::DueKey;
-use crate::slot::QueueNo;
 use crate::task::Task;
 use crate::time::{Seq, Timestamp};
 

@@ -6,9 +6,9 @@ use tickwheel_core::{Handle, TimerQueue, Wheel};
 
 use super::Residence;
 use super::entries::At;
-use crate::slot::Slot;
+use crate::calls::WheelView;
+use crate::residence::Slot;
 use crate::time::{Now, Timestamp};
-use crate::wheel::WheelView;
 
 /// The waiting tasks by `due_at` (ms). A wheel only goes forward. If the wall clock steps back, a task may be due after now though the
 /// wheel has passed its due time. Such a task is in the rewound set.

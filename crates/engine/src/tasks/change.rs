@@ -7,8 +7,7 @@ use crate::calls::{State, TaskView};
 use crate::dispatch::Holder;
 use crate::figures::Event;
 use crate::name::Key;
-use crate::residence::{At, Entry};
-use crate::slot::Slot;
+use crate::residence::{At, Entry, Slot};
 use crate::task::{Dead, Death, Ended, Outcome, Redriven, Task};
 use crate::time::{Now, Seq, Timestamp};
 

@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use super::Tasks;
 use crate::calls::State;
-use crate::residence::At;
+use crate::residence::{At, Slot};
 use crate::seam::DueKey;
-use crate::slot::Slot;
 use crate::task::Task;
 use crate::time::Timestamp;
 

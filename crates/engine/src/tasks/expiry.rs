@@ -3,9 +3,8 @@
 use super::Tasks;
 use crate::dispatch::ReadyKey;
 use crate::name::QueueName;
-use crate::residence::{At, Expiry};
+use crate::residence::{At, Expiry, QueueNo, Slot};
 use crate::seam::Found;
-use crate::slot::{QueueNo, Slot};
 use crate::task::{Death, Task};
 
 impl Tasks<'_> {

@@ -6,9 +6,8 @@ use super::Tasks;
 use super::place::lateness_ms;
 use crate::dispatch::{BegunLease, Holder, ReadyStub};
 use crate::name::{Key, QueueName};
-use crate::residence::{Entry, WaitingStub, is_bulky};
+use crate::residence::{Entry, QueueNo, Slot, WaitingStub, is_bulky};
 use crate::seam::{DueKey, Found};
-use crate::slot::{QueueNo, Slot};
 use crate::task::{Ended, StoredLease, Task};
 use crate::time::Timestamp;
 

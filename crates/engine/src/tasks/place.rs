@@ -1,10 +1,9 @@
 //! Moves tasks between the wheel and the ready lines, as time passes and as their records say.
 
 use super::Tasks;
-use crate::lease_end::LeaseEnd;
-use crate::residence::At;
-use crate::slot::Slot;
+use crate::residence::{At, Slot};
 use crate::task::Task;
+use crate::tasks::LeaseEnd;
 use crate::time::{Now, Timestamp};
 
 /// Returns how late a task becomes ready (ms). For a task that was put after its due time, the lateness starts at the put, because the

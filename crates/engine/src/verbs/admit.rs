@@ -3,8 +3,7 @@
 
 use crate::calls::{Due, OnLease, PatchError, PutError};
 use crate::name::{Key, QueueName};
-use crate::residence::At;
-use crate::slot::Slot;
+use crate::residence::{At, Slot};
 use crate::task::{Ended, LeaseNo, Moment, Outcome};
 use crate::tasks::Tasks;
 use crate::time::{Now, Seq, Timestamp};

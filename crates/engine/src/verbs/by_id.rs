@@ -7,8 +7,7 @@ use crate::dispatch::Taking;
 use crate::input::CallId;
 use crate::ledger::task_bytes;
 use crate::reads::Identified;
-use crate::residence::At;
-use crate::slot::Slot;
+use crate::residence::{At, Slot};
 use crate::task::{Outcome, Redriven};
 use crate::tasks::Tasks;
 

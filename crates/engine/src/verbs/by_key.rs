@@ -1,8 +1,7 @@
 //! Calls on a live task that is named by its key: run the task now, or release it from its worker.
 
 use crate::calls::{ByKey, ByKeyError, KeyAct, State, TaskView};
-use crate::residence::At;
-use crate::slot::Slot;
+use crate::residence::{At, Slot};
 use crate::task::{Ended, Redriven};
 use crate::tasks::{Tasks, revoke};
 

@@ -10,9 +10,8 @@ use crate::calls::{
 };
 use crate::input::CallId;
 use crate::ledger::task_bytes;
-use crate::residence::At;
+use crate::residence::{At, Slot};
 use crate::seam::Found;
-use crate::slot::Slot;
 use crate::task::{Dead, Ended, Extra, Failure, Task};
 use crate::tasks::Tasks;
 use crate::time::Now;

@@ -8,7 +8,7 @@ use crate::input::CallId;
 use crate::ledger::task_bytes;
 use crate::name::{Key, QueueName};
 use crate::reads::{Keyed, NamedPut};
-use crate::slot::Slot;
+use crate::residence::Slot;
 use crate::task::{Ended, Extra, Task};
 use crate::tasks::Tasks;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::calls::{RedriveError, TaskView};
 use crate::ledger::task_bytes;
 use crate::name::QueueName;
-use crate::slot::Slot;
+use crate::residence::Slot;
 use crate::task::Redriven;
 use crate::tasks::Tasks;
 

@@ -1,7 +1,6 @@
 //! A graceful stop: refuses new calls, ends the waiting calls, and writes the leases down.
 
-use crate::residence::At;
-use crate::slot::Slot;
+use crate::residence::{At, Slot};
 use crate::task::StoredLease;
 use crate::tasks::Tasks;
 

@@ -6,13 +6,11 @@ use crate::calls::{Due, Nack, NackError, NackHow, TokenAnswer, Unavailable, Unde
 use crate::dispatch::{BegunLease, Holder};
 use crate::figures::Event;
 use crate::input::CallId;
-use crate::lease_end::{LeaseEnd, Retrying};
 use crate::reads::{TokenCall, Verb};
-use crate::residence::At;
+use crate::residence::{At, Slot};
 use crate::seam::Found;
-use crate::slot::Slot;
 use crate::task::{Death, Failed, LeaseNo, Outcome};
-use crate::tasks::Tasks;
+use crate::tasks::{LeaseEnd, Retrying, Tasks};
 use crate::time::Timestamp;
 
 impl Tasks<'_> {

@@ -10,9 +10,8 @@ use crate::acquired::Population;
 use crate::figures::Event;
 use crate::ledger::Ledger;
 use crate::name::QueueName;
-use crate::residence::{Residence, RunningLease, WaitingStub};
+use crate::residence::{QueueNo, Residence, RunningLease, Slot, WaitingStub};
 use crate::runs::Ordered;
-use crate::slot::{QueueNo, Slot};
 use crate::task::{Outcome, Task};
 use crate::time::{Now, Timestamp};
 
