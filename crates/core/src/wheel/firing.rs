@@ -4,8 +4,7 @@ use alloc::vec::Vec;
 use core::mem;
 
 use super::Wheel;
-use super::due::Due;
-use super::id::{NIL, SlotId};
+use super::id::{Due, NIL, SlotId};
 
 /// The entries of one tick while they fire. If `fire` panics, dropping this value files the entries again that did not fire.
 struct Firing<'a, T> {

@@ -25,3 +25,11 @@ pub(super) const NIL: u32 = u32::MAX;
 pub(super) const fn at(id: u32) -> usize {
     id as usize
 }
+
+/// An entry that is due.
+#[derive(Clone, Copy)]
+pub(super) struct Due {
+    /// The number of the insertion, as one word.
+    pub(super) key: u64,
+    pub(super) place: Place,
+}

@@ -55,7 +55,6 @@
 mod bits;
 mod card;
 mod chunk;
-mod due;
 mod filing;
 mod firing;
 mod home;

@@ -4,8 +4,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use super::chunk::Chunks;
-use super::due::Due;
-use super::id::CHUNK_PLACES;
+use super::id::{CHUNK_PLACES, Due};
 use super::list::Blocks;
 use super::number::Number;
 use super::tree::Tree;

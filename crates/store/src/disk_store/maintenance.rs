@@ -1,7 +1,6 @@
 //! Maintenance of the files: prepares the next log file, makes checkpoints, copies records between segments, and removes files.
 
 mod checkpoint;
-mod context;
 mod moving;
 mod output;
 
@@ -9,17 +8,27 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use self::checkpoint::{Came, Checkpoint};
-use self::context::Context;
 use self::moving::{Moving, dead_bytes};
 use super::jobs::Jobs;
 use super::log_writer::LogWriter;
 use super::reader::Reader;
 use super::setup::Setup;
 use crate::catalog::Catalog;
+use crate::checkpoint::LogEnd;
+use crate::checksum::Seeds;
 use crate::disk::{DiskError, DiskOp};
 use crate::io::{Call, Completion, JobId, Lane};
 use crate::layout::SHARD;
 use crate::options::{AckLevel, StoreOptions};
+
+/// The parts of the store that a step of a checkpoint uses.
+pub(super) struct Context<'a> {
+    pub(super) catalog: &'a mut Catalog,
+    pub(super) seeds: &'a Seeds,
+    pub(super) options: &'a StoreOptions,
+    /// The last synced frame of the log, and the latest wall clock.
+    pub(super) log: LogEnd,
+}
 
 /// The maintenance of the files in the background, one step at a time. A request that writes waits for a step only if the log has no file
 /// for its frame, if the checkpoint under way is behind, or if the request releases the shard.

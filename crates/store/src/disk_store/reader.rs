@@ -2,7 +2,6 @@
 
 mod histogram;
 mod lookup;
-mod next;
 mod scan;
 
 use std::collections::VecDeque;
@@ -11,14 +10,22 @@ use tickwheel_engine::{AcquiredCursor, AcquiredPage, Found, Reply, Request, Requ
 
 use self::histogram::Histogram;
 use self::lookup::Lookup;
-use self::next::Next;
 use self::scan::{Cursors, Scan};
 use super::jobs::Jobs;
 use super::merge::Tools;
 use super::setup::Setup;
 use crate::catalog::Catalog;
 use crate::codec::Names;
-use crate::io::{JobId, Lane};
+use crate::io::{Call, JobId, Lane};
+
+/// How a read goes on. In a `Result` with this type, the error is the text of a damage: the file, the offset, and what is wrong.
+#[derive(Debug)]
+pub(super) enum Next {
+    /// The calls that have to be made. All of them are reads.
+    Calls(Vec<Call>),
+    /// The read is over.
+    Reply(Reply),
+}
 
 /// Answers the requests that read. The reader does not change the catalog or a file.
 #[derive(Debug)]

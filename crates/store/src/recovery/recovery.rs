@@ -72,99 +72,45 @@ pub(crate) fn recover<D: Disk>(
     history: HistoryLimits,
     bounds: &Bounds,
 ) -> Result<Recovered, OpenError> {
-    let secret = meta.secret;
-    let seeds = &Seeds::new(secret);
+    let seeds = &Seeds::new(meta.secret);
     // The note is read before the folder is listed. So if another process uses the directory, the list has the file that the note names.
     let newest = newest::read(disk, meta, seeds)?;
     let found = Found::read(disk, seeds, bounds)?;
-    let empty = Catalog::new(secret, history, bounds);
-    let base = read_base(disk, &found, seeds, empty)?;
+    let base = read_base(disk, &found, seeds, Catalog::new(meta.secret, history, bounds))?;
     let without_checkpoint = found.listing.checkpoints.is_empty();
     let chain = Chain::new(&found.logs, base.start.generation, without_checkpoint);
     chain.check(newest, base.damage.as_ref())?;
-    let mut log = Log { seeds, replay: base.replay, start: base.start, end: None, torn: None };
-
-    // The note names a file only when all bytes of the file are durable. So a shorter file has lost its end, even if the file has no frame.
     let noted = chain.back_from(newest.and_then(|newest| newest.file));
-    let (mut used, mut idle) = (Vec::new(), Vec::new());
-    for file in found.logs {
-        let is_needed = |header: &LogHeader| header.generation >= base.start.generation;
-        let is_cut = |header: &LogHeader| {
-            file.cut_short || file.len < header.len && noted.contains(&header.generation)
-        };
-        if let Some(header) = file.header.filter(|header| is_cut(header) && is_needed(header)) {
-            let what = format!("the file ends here, and it had {} bytes", header.len);
-            return Err(OpenError::corrupt(&*file.name, file.len, what));
-        }
-        match (file.header, file.first) {
-            (Some(header), Some(first)) if header.generation >= base.start.generation => {
-                used.push(Used { file, header, first });
-            }
-            _ => idle.push(file),
-        }
-    }
-    used.sort_by_key(|file| file.header.generation);
-    check_generations(&used)?;
-
-    let mut kept = VecDeque::new();
-    let mut cut_off = Vec::new();
-    for (index, file) in used.iter().enumerate() {
-        // A later owner wrote the frames from `void_from` on again, so the frames of this file from that number on are void.
-        let void_from = used[index + 1..].iter().map(|later| later.first).min().unwrap_or(u64::MAX);
-        if file.first >= void_from {
-            // All frames of this file are void. The file is not used again before a checkpoint: the frame that makes them void may not be
-            // durable, and then a power cut makes this file the newest again.
-            kept.push_back(file.kept());
-            continue;
-        }
-        if file.first > log.replay.end.frame + 1 {
-            if log.is_proven(disk, &used[index..], &idle)? || base.damage.is_some() {
-                let before = index.checked_sub(1).map_or(0, |index| used[index].header.generation);
-                return Err(log.gap(disk, &idle, file, before, base.damage, without_checkpoint));
-            }
-            // The missing frame had not been synced, so no frame behind it had been synced. This file and the later ones are cut off.
-            log.torn = Some(Torn {
-                file: file.file.name.to_string(),
-                offset: FRAMES_AT,
-                bytes: file.file.len.saturating_sub(FRAMES_AT),
-            });
-            cut_off.extend(used[index..].iter().map(|file| file.file.clone()));
-            break;
-        }
-        log.read(disk, file, void_from)?;
-        kept.push_back(file.kept());
-    }
-
-    idle.append(&mut cut_off);
-    let noted = newest.map_or(0, |newest| newest.frame);
-    let must_reach = noted.max(base.last_frame);
-    log.check_end(disk, &idle, must_reach, base.damage.as_ref())?;
-    let generations = used.iter().map(|file| file.header).chain(idle.iter().filter_map(|file| file.header));
-    let generation =
-        generations.map(|header| header.generation).max().unwrap_or(0).max(base.start.generation);
+    let (used, idle) = in_order(found.logs, base.start.generation, &noted)?;
+    let mut log = Log {
+        disk,
+        seeds,
+        replay: base.replay,
+        start: base.start,
+        damage: base.damage,
+        without_checkpoint,
+        used,
+        idle,
+        kept: VecDeque::new(),
+        end: None,
+        torn: None,
+    };
+    log.replay()?;
+    log.check_end(newest.map_or(0, |newest| newest.frame).max(base.last_frame))?;
+    let generation = log.generation();
     let last_file = log.end.as_ref().map(End::this_use);
-    // The frames of a file may never have been synced, and a power cut may have taken all of them. The header of the next file still names
-    // that file, so that file is kept.
-    let in_chain = chain.back_from(last_file);
-    let is_in_chain = |header: &LogHeader| in_chain.contains(&header.generation);
-    let mut spares = Vec::new();
-    for LogFile { name, len, header, .. } in idle {
-        match header.filter(is_in_chain) {
-            Some(LogHeader { generation, .. }) => kept.push_front(Kept { name, len, generation }),
-            None => spares.push(Spare { name, len }),
-        }
-    }
+    let spares = log.spares(&chain.back_from(last_file));
     let others = found.listing.checkpoints.iter().map(|number| checkpoint_file(*number));
     let removable = found.listing.unfinished.iter().cloned().chain(base.unlisted);
     let removable = removable.chain(others.filter(|name| base.name.as_ref() != Some(name))).collect();
-    let Log { replay, torn, .. } = log;
+    let Log { replay, kept, torn, damage, .. } = log;
     let report = RecoveryReport {
         created: false,
         tasks: replay.catalog.len() as u64,
         checkpoint: base.name.as_deref().map(str::to_owned),
         frames: replay.frames,
         torn,
-        damaged_checkpoint: base.damage.map(|damage| damage.file),
+        damaged_checkpoint: damage.map(|damage| damage.file),
     };
     Ok(Recovered {
         last: replay.end,
@@ -182,6 +128,38 @@ pub(crate) fn recover<D: Disk>(
         checkpoint: base.name,
         report,
     })
+}
+
+/// Returns the files that have frames behind the checkpoint, in the order of their generations, and all other files. `floor`: the checkpoint
+/// covers the files of lower generations. `noted`: the generations of the files that the note and the headers name.
+///
+/// # Errors
+/// [`OpenError::Corrupt`]: a file has lost its end, or two files have one generation.
+fn in_order(logs: Vec<LogFile>, floor: u64, noted: &[u64]) -> Result<(Vec<Used>, Vec<LogFile>), OpenError> {
+    let (mut used, mut idle) = (Vec::new(), Vec::new());
+    for file in logs {
+        let Some(header) = file.header.filter(|header| header.generation >= floor) else {
+            idle.push(file);
+            continue;
+        };
+        // The note names a file only when all bytes of the file are durable. So a shorter file has lost its end, even if it has no frame.
+        if file.cut_short || file.len < header.len && noted.contains(&header.generation) {
+            let what = format!("the file ends here, and it had {} bytes", header.len);
+            return Err(OpenError::corrupt(&*file.name, file.len, what));
+        }
+        match file.first {
+            Some(first) => used.push(Used { file, header, first }),
+            None => idle.push(file),
+        }
+    }
+    used.sort_by_key(|file| file.header.generation);
+    match used.windows(2).find(|pair| pair[0].header.generation == pair[1].header.generation) {
+        None => Ok((used, idle)),
+        Some(pair) => {
+            let what = format!("it has the generation of {}", pair[0].file.name);
+            Err(OpenError::corrupt(&*pair[1].file.name, 0, what))
+        }
+    }
 }
 
 /// A log file whose header and first frame are valid, and which is needed.
@@ -207,23 +185,24 @@ impl Recovered {
     }
 }
 
-fn check_generations(used: &[Used]) -> Result<(), OpenError> {
-    match used.windows(2).find(|pair| pair[0].header.generation == pair[1].header.generation) {
-        None => Ok(()),
-        Some(pair) => {
-            let what = format!("it has the generation of {}", pair[0].file.name);
-            Err(OpenError::corrupt(&*pair[1].file.name, 0, what))
-        }
-    }
-}
-
 /// The log, as far as it has been read.
-struct Log<'a> {
+struct Log<'a, D> {
+    disk: &'a mut D,
     seeds: &'a Seeds,
     replay: Replay,
     /// Where the checkpoint begins in the log. The checkpoint covers the frames up to `start.frame`, and all files of generations below
     /// `start.generation`.
     start: Start,
+    /// The damage of the newest checkpoint, if that checkpoint is damaged.
+    damage: Option<Damage>,
+    /// Whether the folder has no checkpoint, not even a damaged one.
+    without_checkpoint: bool,
+    /// The files that have frames behind the checkpoint, by generation.
+    used: Vec<Used>,
+    /// The files from which no frame is read.
+    idle: Vec<LogFile>,
+    /// The files that are needed.
+    kept: VecDeque<Kept>,
     /// The end of the last frame that was read, with all bytes of its file.
     end: Option<End>,
     torn: Option<Torn>,
@@ -242,11 +221,64 @@ impl End {
     }
 }
 
-impl Log<'_> {
+impl<D: Disk> Log<'_, D> {
+    /// Reads the frames of all files in their order, up to the end of the log.
+    fn replay(&mut self) -> Result<(), OpenError> {
+        let used = std::mem::take(&mut self.used);
+        for (index, file) in used.iter().enumerate() {
+            // A later owner wrote the frames from `void_from` on again, so the frames of this file from that number on are void.
+            let void_from = used[index + 1..].iter().map(|later| later.first).min().unwrap_or(u64::MAX);
+            // If all frames of a file are void, the file is not read, and not used again before a checkpoint: the frame that makes them void
+            // may not be durable, and then a power cut makes this file the newest again.
+            if file.first < void_from {
+                if file.first > self.replay.end.frame + 1 {
+                    if self.is_proven(&used[index..])? || self.damage.is_some() {
+                        let before = index.checked_sub(1).map_or(0, |index| used[index].header.generation);
+                        return Err(self.gap(file, before));
+                    }
+                    // The missing frame had not been synced, so no frame behind it had been synced. This file and the later ones are cut
+                    // off.
+                    self.torn = Some(Torn {
+                        file: file.file.name.to_string(),
+                        offset: FRAMES_AT,
+                        bytes: file.file.len.saturating_sub(FRAMES_AT),
+                    });
+                    self.idle.extend(used[index..].iter().map(|file| file.file.clone()));
+                    break;
+                }
+                self.read(file, void_from)?;
+            }
+            self.kept.push_back(file.kept());
+        }
+        self.used = used;
+        Ok(())
+    }
+
+    /// Returns the highest generation of a log file that was seen, in a header or in the checkpoint.
+    fn generation(&self) -> u64 {
+        let idle = self.idle.iter().filter_map(|file| file.header);
+        let headers = self.used.iter().map(|file| file.header).chain(idle);
+        headers.map(|header| header.generation).fold(self.start.generation, u64::max)
+    }
+
+    /// Takes the files that are not needed. `in_chain`: the generations of the files that the headers name, from the last file back. The
+    /// frames of such a file may never have been synced, and a power cut may have taken all of them. The header of the next file still
+    /// names it, so it is kept.
+    fn spares(&mut self, in_chain: &[u64]) -> Vec<Spare> {
+        let mut spares = Vec::new();
+        for LogFile { name, len, header, .. } in std::mem::take(&mut self.idle) {
+            match header.filter(|header| in_chain.contains(&header.generation)) {
+                Some(LogHeader { generation, .. }) => self.kept.push_front(Kept { name, len, generation }),
+                None => spares.push(Spare { name, len }),
+            }
+        }
+        spares
+    }
+
     /// Reads the frames of one file, up to the first frame that is not valid, and at most up to the frame before `void_from`. Applies the
     /// frames that the checkpoint does not cover to the catalog.
-    fn read<D: Disk>(&mut self, disk: &mut D, used: &Used, void_from: u64) -> Result<(), OpenError> {
-        let bytes = read_all(disk, &used.file.name)?;
+    fn read(&mut self, used: &Used, void_from: u64) -> Result<(), OpenError> {
+        let bytes = read_all(self.disk, &used.file.name)?;
         let mut at = FRAMES_AT as usize;
         let mut expected = used.first;
         while expected < void_from {
@@ -270,30 +302,22 @@ impl Log<'_> {
 
     /// Returns the error for frames that are missing between the last frame and the frames of `next`. The error names the damaged
     /// checkpoint if there is one, or else the place where the missing frames should be, as exactly as is known.
-    fn gap<D: Disk>(
-        &self,
-        disk: &mut D,
-        idle: &[LogFile],
-        next: &Used,
-        generation_before: u64,
-        damage: Option<Damage>,
-        without_checkpoint: bool,
-    ) -> OpenError {
+    fn gap(&mut self, next: &Used, generation_before: u64) -> OpenError {
         let (last, first) = (self.replay.end.frame, next.first);
-        if let Some(Damage { file, offset, what }) = damage {
+        if let Some(Damage { file, offset, what }) = &self.damage {
             let what = format!("{what}, and the log begins at frame {first}");
-            return OpenError::corrupt(file, offset, what);
+            return OpenError::corrupt(file.clone(), *offset, what);
         }
         let mut what = format!("the frames from {} to {} are missing", last + 1, first - 1);
-        if without_checkpoint && last == 0 {
+        if self.without_checkpoint && last == 0 {
             what += OR_CHECKPOINT;
         }
         let between = generation_before..next.header.generation;
         let silent = |file: &&LogFile| file.header.is_some_and(|header| between.contains(&header.generation));
-        match self.unreached(disk, idle) {
+        match self.unreached() {
             Err(error) => error,
             Ok(Some((file, ..))) => OpenError::corrupt(&*file.name, file.frames_at(), what),
-            Ok(None) => match (idle.iter().find(silent), &self.end) {
+            Ok(None) => match (self.idle.iter().find(silent), &self.end) {
                 (Some(file), _) => OpenError::corrupt(&*file.name, FRAMES_AT, what),
                 (None, Some(end)) => OpenError::corrupt(&*end.file, end.offset as u64, what),
                 (None, None) => OpenError::corrupt(SHARD, 0, format!("{what}, and no checkpoint has them")),
@@ -302,14 +326,14 @@ impl Log<'_> {
     }
 
     /// Whether a frame in one of these files proves that the frame after the last one that was read was there.
-    fn is_proven<D: Disk>(&self, disk: &mut D, later: &[Used], idle: &[LogFile]) -> Result<bool, OpenError> {
+    fn is_proven(&mut self, later: &[Used]) -> Result<bool, OpenError> {
         for file in later {
-            let bytes = read_all(disk, &file.file.name)?;
+            let bytes = read_all(self.disk, &file.file.name)?;
             if find_proof(&bytes, 0, self.replay.end.frame + 1, self.seeds).is_some() {
                 return Ok(true);
             }
         }
-        Ok(self.unreached(disk, idle)?.is_some())
+        Ok(self.unreached()?.is_some())
     }
 
     /// Finds a file from which no frame was read, with a frame which proves that one more frame was there. Returns the file, the offset of
@@ -320,18 +344,14 @@ impl Log<'_> {
     /// than all files that were read, and its number is at most that of the missing frame. The header of its file and the frame before it
     /// were synced first, so one of these two is damaged. (Remains of earlier uses have lower generations, and remains of unsynced commits
     /// have higher numbers.)
-    fn unreached<'f, D: Disk>(
-        &self,
-        disk: &mut D,
-        idle: &'f [LogFile],
-    ) -> Result<Option<(&'f LogFile, usize, u64)>, OpenError> {
+    fn unreached(&mut self) -> Result<Option<(&LogFile, usize, u64)>, OpenError> {
         let latest = self.end.as_ref().map_or(0, |end| end.header.generation).max(self.start.generation);
         let next = self.replay.end.frame + 1;
-        for file in idle {
-            let bytes = read_all(disk, &file.name)?;
+        for file in &self.idle {
+            let bytes = read_all(self.disk, &file.name)?;
             let proves = |head: &FrameHead| {
                 head.durable >= next
-                    || head.generation >= latest && self.comes_next(head)
+                    || head.generation >= latest && comes_next(&self.replay.end, head)
                     || head.generation > latest && head.number <= next
             };
             if let Some((at, Frame { head, .. })) = find_frame(&bytes, 0, self.seeds, proves) {
@@ -341,12 +361,8 @@ impl Log<'_> {
         Ok(None)
     }
 
-    fn comes_next(&self, head: &FrameHead) -> bool {
-        head.number == self.replay.end.frame + 1 && head.prev_seq == self.replay.end.seq
-    }
-
     /// Finds the remains of the frame that would have been next: behind the last frame, or at the beginning of a later file.
-    fn find_torn<D: Disk>(&self, disk: &mut D, idle: &[LogFile]) -> Result<Option<Torn>, OpenError> {
+    fn find_torn(&mut self) -> Result<Option<Torn>, OpenError> {
         let mut generation = self.start.generation;
         if let Some(end) = &self.end {
             generation = generation.max(end.header.generation);
@@ -355,9 +371,9 @@ impl Log<'_> {
                 return Ok(found);
             }
         }
-        for file in idle {
+        for file in &self.idle {
             let Some(header) = file.header.filter(|header| header.generation > generation) else { continue };
-            let bytes = read_all(disk, &file.name)?;
+            let bytes = read_all(self.disk, &file.name)?;
             let found = torn(&file.name, FRAMES_AT as usize, &bytes, header, self.seeds);
             if found.is_some() {
                 return Ok(found);
@@ -367,20 +383,14 @@ impl Log<'_> {
     }
 
     /// Checks that the log may end at the last frame that was read. Stores the remains of an unfinished frame in `torn`.
-    fn check_end<D: Disk>(
-        &mut self,
-        disk: &mut D,
-        idle: &[LogFile],
-        must_reach: u64,
-        damage: Option<&Damage>,
-    ) -> Result<(), OpenError> {
+    fn check_end(&mut self, must_reach: u64) -> Result<(), OpenError> {
         let last = self.replay.end.frame;
         if let Some(end) = &self.end {
             // A head behind the end proves damage if its writer knew the next frame to be synced, or if it is the head of the next frame.
             // In the second case, the damaged frame is in front of the next frame, and the checkpoint covers the damaged frame.
             let generation = end.header.generation;
             let proves = |head: &FrameHead| {
-                head.durable > last || head.generation == generation && self.comes_next(head)
+                head.durable > last || head.generation == generation && comes_next(&self.replay.end, head)
             };
             let later = find_frame(&end.bytes, end.offset, self.seeds, proves);
             if let Some((at, Frame { head, .. })) = later {
@@ -392,18 +402,19 @@ impl Log<'_> {
             }
         }
         if self.torn.is_none() {
-            self.torn = self.find_torn(disk, idle)?;
+            self.torn = self.find_torn()?;
         }
-        if let Some((file, at, number)) = self.unreached(disk, idle)? {
+        if let Some((file, at, number)) = self.unreached()? {
             let what = format!("frame {number} at byte {at} cannot be reached from frame {last}");
             return Err(OpenError::corrupt(&*file.name, file.frames_at(), what));
         }
         // No frame was read, so the log cannot replace the damaged checkpoint. The damaged checkpoint may have been the only one.
-        if let Some(Damage { file, offset, what }) = damage.filter(|_| self.end.is_none()) {
+        if let Some(Damage { file, offset, what }) = self.damage.as_ref().filter(|_| self.end.is_none()) {
             return Err(OpenError::corrupt(file.clone(), *offset, what.clone()));
         }
         // If no frame was read, the damage is where the first frame should be.
-        let first = idle
+        let first = self
+            .idle
             .iter()
             .filter(|file| file.header.is_some_and(|header| header.generation >= self.start.generation));
         let first = first.min_by_key(|file| file.header.map(|header| header.generation));
@@ -423,6 +434,11 @@ impl Log<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether a frame with this head comes next behind the last frame that was read.
+fn comes_next(last: &Last, head: &FrameHead) -> bool {
+    head.number == last.frame + 1 && head.prev_seq == last.seq
 }
 
 /// Returns the remains of an unfinished frame at `offset` of a file, as far as they can be recognized. `None` if a whole frame is at

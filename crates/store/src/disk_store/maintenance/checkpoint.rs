@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tickwheel_engine::{DueKey, Timestamp};
 
-use super::context::Context;
+use super::Context;
 use super::moving::{Moved, Moving};
 use super::output::{Origin, Output};
 use crate::bounds::Bounds;

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use tickwheel_engine::{DueKey, Timestamp};
 
 use super::super::merge::{First, Merge, Tools};
-use super::context::Context;
+use super::Context;
 use super::output::{Origin, Output};
 use crate::bounds::Bounds;
 use crate::catalog::{Catalog, Segment};

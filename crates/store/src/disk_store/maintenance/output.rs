@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tickwheel_engine::{Task, Timestamp};
 
-use super::context::Context;
+use super::Context;
 use crate::catalog::{Catalog, Segment};
 use crate::checksum::Use;
 use crate::io::Call;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tickwheel_engine::{DueHistogram, DueKey, Reply, Task, Timestamp};
 
 use super::super::merge::{Tools, read_blocks};
-use super::next::Next;
+use super::Next;
 use crate::bounds::Bounds;
 use crate::catalog::Catalog;
 use crate::index::Spot;

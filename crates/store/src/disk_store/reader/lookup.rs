@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tickwheel_engine::{Found, Reply, Task, Wanted};
 
 use super::super::setup::Setup;
-use super::next::Next;
+use super::Next;
 use crate::catalog::{Catalog, Sought};
 use crate::checksum::Use;
 use crate::codec::Names;

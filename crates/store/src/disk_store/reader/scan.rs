@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tickwheel_engine::{DueKey, Filter, Page, Reply, Seq, Task, Timestamp};
 
 use super::super::merge::{First, Merge, Tools};
-use super::next::Next;
+use super::Next;
 use crate::bounds::Bounds;
 use crate::catalog::Catalog;
 
