@@ -11,9 +11,13 @@
 //!
 //! Each [`Occurrence`] tells whether its time is skipped or comes twice. No function of this module reads a clock.
 
+pub(crate) mod calendar;
 mod count;
 mod days;
 mod grammar;
+pub(crate) mod upcoming;
+pub(crate) mod zone_versions;
+mod zones;
 
 use std::fmt;
 
@@ -23,8 +27,6 @@ use jiff::civil::DateTime;
 use jiff::tz::{AmbiguousOffset, TimeZone};
 use thiserror::Error;
 use tickwheel_engine::Timestamp;
-
-use crate::zones;
 
 /// A cron expression in a time zone.
 ///

@@ -5,10 +5,10 @@ use std::thread::{JoinHandle, ThreadId};
 
 use tickwheel_store::Root;
 
-use crate::opened::Opened;
+use crate::clock::time::Time;
+use crate::opening::options::Opened;
 use crate::panics::Panics;
-use crate::shards::Shards;
-use crate::time::Time;
+use crate::spanning::shards::Shards;
 
 /// The root of the directories of several shards, locked until the queue has closed. The threads of the queue have it, too: if the queue is
 /// closed on one of them, no one waits for their end, and the root is locked until the last of them has ended.

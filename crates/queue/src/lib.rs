@@ -5,63 +5,39 @@
 //!
 //! A program that is its own driver, such as a simulator, uses [`Shard`] directly, and supplies the time and the inputs.
 
-mod advance;
 pub mod backup;
-mod calendar;
-mod caller;
-mod commits;
+mod clock;
 pub mod cron;
-mod driver;
 mod handle;
-mod health;
-mod in_use;
-mod inbox;
-mod message;
 mod notice;
-mod opened;
 mod opening;
-mod options;
 mod panics;
-mod patience;
-mod pending;
 mod queue;
-mod reply;
-mod retry;
-mod rounds;
 mod router;
 mod shard;
-mod shard_thread;
-mod shards;
 mod spanning;
-mod stores;
-mod time;
-mod upcoming;
-pub mod wall;
-mod watch;
-mod zone_versions;
-mod zones;
+mod thread;
 
 // Runs the code examples of the tutorial as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/tutorials/embedded.md")]
 struct Embedded;
 
-pub use advance::{AdvanceError, Advancing, VIRTUAL_END_MS};
 pub use backup::{BackupError, BackupReport};
-pub use commits::{COMMIT_BOUNDS_US, CommitSeconds};
-pub use health::Health;
-pub use in_use::InUse;
-pub use inbox::InboxCalls;
+pub use clock::wall;
+pub use cron::upcoming::{Upcoming, instants, upcoming};
+pub use cron::zone_versions::{ZoneVersions, zone_versions};
 pub use notice::{ClockChange, Notice};
-pub use opened::Opened;
-pub use options::{OpenError, Options, SLOW_COMMIT_DEFAULT};
-pub use pending::Pending;
+pub use opening::options::{OpenError, Opened, Options, SLOW_COMMIT_DEFAULT};
 pub use queue::Queue;
 pub use router::Router;
-pub use shard::Shard;
-pub use shard_thread::SHARD_THREAD;
-pub use upcoming::{Upcoming, instants, upcoming};
-pub use zone_versions::{ZoneVersions, zone_versions};
+pub use shard::health::Health;
+pub use shard::inbox::InboxCalls;
+pub use shard::{COMMIT_BOUNDS_US, CommitSeconds, Shard};
+pub use thread::advance::{AdvanceError, Advancing, VIRTUAL_END_MS};
+pub use thread::in_use::InUse;
+pub use thread::pending::Pending;
+pub use thread::shard_thread::SHARD_THREAD;
 
 pub use tickwheel_engine::{
     Ack, Act, Acted, Answer, Backoff, Body, ById, ByIdError, ByKey, ByKeyError, Cadence, Call, CallId,

@@ -1,5 +1,8 @@
 //! Opens a queue with its [`Options`]: over a directory, in memory, or over another store.
 
+pub(crate) mod options;
+mod stores;
+
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -13,24 +16,22 @@ use tickwheel_store::{
     StoreOptions, WallClock,
 };
 
+use self::options::{NEAR_BYTES_MIN, OpenError, Opened, Options, SLOW_COMMIT_DEFAULT, VirtualStart};
+use self::stores::{Directory, Memory};
 use crate::backup::{Manifest, Source};
-use crate::caller::Caller;
-use crate::driver::Driver;
+use crate::clock::time::Time;
 use crate::handle::LockedRoot;
-use crate::health::Shared;
-use crate::inbox::InboxCalls;
-use crate::message::{Mailbox, Message, Post};
-use crate::opened::Opened;
-use crate::options::{NEAR_BYTES_MIN, OpenError, Options, SLOW_COMMIT_DEFAULT, VirtualStart};
 use crate::panics::Panics;
 use crate::queue::Queue;
 use crate::router::Router;
 use crate::shard::Shard;
-use crate::shard_thread::{SHARD_THREAD, ShardThread};
-use crate::shards::{ShardHandle, Shards};
-use crate::stores::{Directory, Memory};
-use crate::time::Time;
-use crate::watch::Watch;
+use crate::shard::health::Shared;
+use crate::shard::inbox::InboxCalls;
+use crate::spanning::shards::{ShardHandle, Shards};
+use crate::thread::driver::Driver;
+use crate::thread::mailbox::{Caller, Mailbox, Message, Signal};
+use crate::thread::shard_thread::{SHARD_THREAD, ShardThread};
+use crate::thread::watch::Watch;
 
 impl Options {
     /// Opens the queue in `directory`, which is made if it does not exist. A directory of several shards has a folder for each of them
@@ -121,7 +122,7 @@ impl Options {
             let wake = mailbox.clone();
             let store = store.open(Box::new(move || {
                 // The shard thread may have ended. Then no thread polls the store any more.
-                let _gone = wake.send(Message::Store);
+                let _gone = wake.signal(Signal::Store);
             }));
             opened.push((id, mailbox, store.map_err(|error| of_shard(id, error.into()))?));
         }
@@ -206,8 +207,8 @@ impl Options {
 struct Group<S> {
     shards: Vec<(Shard<S>, Arc<Shared>)>,
     mailboxes: Vec<Mailbox>,
-    thread: Sender<Post>,
-    inbox: Receiver<Post>,
+    thread: Sender<Message>,
+    inbox: Receiver<Message>,
 }
 
 /// An opening waits this long for shards in a database that does not get on.
@@ -235,7 +236,7 @@ impl<S: QueueStore + Send + 'static> Group<S> {
             for (shard, shared) in &mut self.shards {
                 let has_loaded = has_loaded(shard, time, until.is_some());
                 is_loaded &= has_loaded.map_err(|error| of_shard(shard.id(), error))?;
-                shared.update(shard, time.clock_status());
+                shared.update(shard, time.clock_status(), 0);
             }
             if is_loaded || until.is_some_and(|until| Instant::now() >= until) {
                 return Ok(());

@@ -18,20 +18,19 @@ use tickwheel_engine::{
 
 use tickwheel_store::{PinnedFile, Root};
 
-use crate::advance::{Advance, AdvanceError, Advancing, Goal, VIRTUAL_END_MS};
 use crate::backup::{BackupError, BackupReport, BackupWatch};
-use crate::commits::CommitSeconds;
+use crate::clock::time::Time;
+use crate::cron::upcoming::{self, as_if_put};
 use crate::handle::{Handle, LockedRoot};
-use crate::health::Health;
-use crate::in_use::InUse;
-use crate::opened::Opened;
-use crate::options::{OpenError, Options};
+use crate::opening::options::{OpenError, Opened, Options};
 use crate::panics::Panics;
-use crate::pending::Pending;
-use crate::shards::{ShardHandle, Shards};
+use crate::shard::CommitSeconds;
+use crate::shard::health::Health;
 use crate::spanning;
-use crate::time::Time;
-use crate::upcoming::{self, as_if_put};
+use crate::spanning::shards::{ShardHandle, Shards};
+use crate::thread::advance::{Advance, AdvanceError, Advancing, Goal, VIRTUAL_END_MS};
+use crate::thread::in_use::InUse;
+use crate::thread::pending::Pending;
 
 /// A durable delay queue inside your process: many named queues in one directory.
 ///

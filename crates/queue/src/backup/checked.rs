@@ -6,8 +6,8 @@ use std::time::Instant;
 use tickwheel_store::doctor::{Depth, Directory, Examination, examine};
 use tickwheel_store::{Disk, DiskError, DiskOp};
 
-use super::hand::Hand;
 use super::report::BackupError;
+use super::throttle::Throttle;
 
 /// Reads every record of the directory. The examination lists the problems of the directory.
 ///
@@ -15,14 +15,14 @@ use super::report::BackupError;
 ///
 /// # Errors
 /// [`BackupError::Stopped`], or the directory cannot be opened.
-pub(super) fn check(path: &Path, hand: Hand) -> Result<Examination, BackupError> {
-    hand.watch().checks();
+pub(super) fn check(path: &Path, throttle: Throttle) -> Result<Examination, BackupError> {
+    throttle.watch().checks();
     let directory = Directory::new(path).map_err(|error| of_disk(path, error))?.of_maker();
-    let mut followed = Followed { directory, hand };
+    let mut followed = Followed { directory, throttle };
     let found = examine(&mut followed, Depth::Records);
     // After a stop each read fails, and the examination counts that as damage of the disk. So a stop is reported instead of the
     // examination.
-    followed.hand.watch().go_on()?;
+    followed.throttle.watch().go_on()?;
     Ok(found)
 }
 
@@ -34,21 +34,21 @@ pub(super) fn of_disk(path: &Path, error: DiskError) -> BackupError {
     BackupError::Io { op: "look at", path, source: error.source }
 }
 
-/// The directory under the check. `hand` counts the bytes that are read. If the backup is gentle, `hand` also sleeps after reads. After a
+/// The directory under the check. `throttle` counts the bytes that are read. If the backup is gentle, `throttle` also sleeps after reads. After a
 /// stop each read fails.
 struct Followed {
     directory: Directory,
-    hand: Hand,
+    throttle: Throttle,
 }
 
 impl Disk for Followed {
     fn read(&mut self, file: &str, offset: u64, into: &mut [u8]) -> Result<usize, DiskError> {
-        if self.hand.watch().is_stopped() {
+        if self.throttle.watch().is_stopped() {
             return Err(DiskError::new(DiskOp::Read, file, std::io::ErrorKind::Interrupted.into()));
         }
         let begun = Instant::now();
         let count = self.directory.read(file, offset, into)?;
-        self.hand.read(count as u64, begun);
+        self.throttle.read(count as u64, begun);
         Ok(count)
     }
 

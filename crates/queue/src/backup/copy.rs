@@ -10,10 +10,10 @@ use std::time::Instant;
 use tickwheel_engine::Timestamp;
 use tickwheel_store::{PinnedFile, UNFINISHED_MARK, identity, open_no_link};
 
-use super::hand::Hand;
 use super::manifest::{Manifest, ManifestFile};
 use super::report::{BackupError, BackupReport, failed};
-use crate::time::system_now;
+use super::throttle::Throttle;
+use crate::clock::time::system_now;
 
 /// The end of a copy's name until the copy is whole.
 pub const UNFINISHED: &str = ".unfinished";
@@ -93,7 +93,7 @@ impl Copy {
     /// Writes a file of the copy, and makes it durable.
     fn write_down(&self, name: &str, content: &[u8]) -> Result<(), BackupError> {
         self.check_own()?;
-        write_file(&self.made_as.join(name), content, &mut Hand::quick())?;
+        write_file(&self.made_as.join(name), content, &mut Throttle::quick())?;
         sync_dir(&self.made_as)
     }
 
@@ -108,11 +108,11 @@ impl Copy {
         &self,
         source: &Path,
         parts: &[PinnedFile],
-        hand: &mut Hand,
+        throttle: &mut Throttle,
     ) -> Result<Vec<ManifestFile>, BackupError> {
         let bytes = parts.iter().map(|part| expected_bytes(part, source)).sum();
-        hand.watch().begins(parts.len() as u64, bytes);
-        hand.look_after(source, &self.made_as, bytes)?;
+        throttle.watch().begins(parts.len() as u64, bytes);
+        throttle.look_after(source, &self.made_as, bytes)?;
         let mut copied = Vec::new();
         let mut folders: Vec<PathBuf> = Vec::new();
         for part in parts {
@@ -124,8 +124,8 @@ impl Copy {
                 folders.push(folder);
             }
             let (bytes, crc) = match &part.content {
-                Some(content) => write_file(&to, content, hand)?,
-                None => copy_file(&source.join(&*part.name), &to, part, hand)?,
+                Some(content) => write_file(&to, content, throttle)?,
+                None => copy_file(&source.join(&*part.name), &to, part, throttle)?,
             };
             copied.push(ManifestFile::new(&part.name, bytes, crc));
         }
@@ -206,12 +206,12 @@ fn expected_bytes(part: &PinnedFile, source: &Path) -> u64 {
 }
 
 /// Writes a new file and syncs it. Returns how many bytes the file has, and their checksum.
-fn write_file(to: &Path, content: &[u8], hand: &mut Hand) -> Result<(u64, u32), BackupError> {
+fn write_file(to: &Path, content: &[u8], throttle: &mut Throttle) -> Result<(u64, u32), BackupError> {
     let write = |source| failed("write", to, source);
     let mut target = new_file(to).map_err(write)?;
     target.write_all(content).map_err(write)?;
     target.sync_all().map_err(|source| failed("sync", to, source))?;
-    hand.watch().copied(content.len() as u64)?;
+    throttle.watch().copied(content.len() as u64)?;
     Ok((content.len() as u64, crc32c::crc32c(content)))
 }
 
@@ -221,7 +221,12 @@ fn new_file(path: &Path) -> io::Result<File> {
 
 /// Copies a file and syncs the copy. The copy is filled up with zeroes to the length that `part` asks for. Returns how many bytes the copy
 /// has, and their checksum.
-fn copy_file(from: &Path, to: &Path, part: &PinnedFile, hand: &mut Hand) -> Result<(u64, u32), BackupError> {
+fn copy_file(
+    from: &Path,
+    to: &Path,
+    part: &PinnedFile,
+    throttle: &mut Throttle,
+) -> Result<(u64, u32), BackupError> {
     let read = |source| failed("read", from, source);
     let write = |source| failed("write", to, source);
     // The examined file was no link. Another user may have put a link in its place since then, so a link is refused.
@@ -232,7 +237,7 @@ fn copy_file(from: &Path, to: &Path, part: &PinnedFile, hand: &mut Hand) -> Resu
     };
     let whole = wanted.max(part.len);
     let mut target = new_file(to).map_err(write)?;
-    let mut piece = vec![0; hand.piece_bytes().min(usize::try_from(whole).unwrap_or(usize::MAX))];
+    let mut piece = vec![0; throttle.piece_bytes().min(usize::try_from(whole).unwrap_or(usize::MAX))];
     let (mut done, mut crc) = (0, 0);
     while done < whole {
         let begun = Instant::now();
@@ -252,7 +257,7 @@ fn copy_file(from: &Path, to: &Path, part: &PinnedFile, hand: &mut Hand) -> Resu
         target.write_all(&piece[..count]).map_err(write)?;
         crc = crc32c::crc32c_append(crc, &piece[..count]);
         done += count as u64;
-        hand.wrote((to, &target), done, count as u64, begun)?;
+        throttle.wrote((to, &target), done, count as u64, begun)?;
     }
     target.sync_all().map_err(|source| failed("sync", to, source))?;
     Ok((done, crc))
@@ -338,10 +343,10 @@ mod tests {
         let source = dir.path().join("source");
         let second = Copy::begin(&source, &target).expect("the place is free");
         let file = PinnedFile { name: "meta".into(), bytes: None, len: 0, content: Some(b"first".to_vec()) };
-        replaced(first.take(&source, std::slice::from_ref(&file), &mut Hand::quick()).map(drop));
+        replaced(first.take(&source, std::slice::from_ref(&file), &mut Throttle::quick()).map(drop));
         replaced(first.write_down("backup.json", b"first"));
         let file = PinnedFile { content: Some(b"second".to_vec()), ..file };
-        second.take(&source, &[file], &mut Hand::quick()).expect("copied");
+        second.take(&source, &[file], &mut Throttle::quick()).expect("copied");
         // The end of the first copy neither names nor removes the directory of the second one.
         replaced(first.finish());
         second.finish().expect("named");

@@ -2,9 +2,7 @@
 
 mod checked;
 mod copy;
-mod hand;
 mod manifest;
-mod pin;
 mod place_lock;
 mod report;
 mod running;
@@ -14,11 +12,11 @@ mod salvage_members;
 mod salvage_steps;
 mod shards;
 mod stopped;
+mod throttle;
 mod watch;
 
 pub use copy::UNFINISHED;
 pub use manifest::Manifest;
-pub(crate) use pin::Pin;
 pub use place_lock::PlaceLock;
 pub use report::{BackupError, BackupReport};
 pub(crate) use running::Source;
@@ -35,4 +33,4 @@ pub use tickwheel_store::salvage::{
 };
 pub use watch::{BackupPhase, BackupProgress, BackupWatch};
 
-pub use crate::time::system_now;
+pub use crate::clock::time::system_now;

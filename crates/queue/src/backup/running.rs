@@ -8,13 +8,13 @@ use tickwheel_store::{Durability, PinnedFile, PinnedFiles};
 
 use super::checked::check;
 use super::copy::Copy;
-use super::hand::{Hand, stand_back};
 use super::manifest::{ManifestFile, report_of};
-use super::pin::Pin;
 use super::report::{BackupError, BackupReport};
+use super::throttle::{Throttle, stand_back};
 use super::watch::BackupWatch;
-use crate::message::{Mailbox, Message};
-use crate::time::system_now;
+use crate::clock::time::system_now;
+use crate::thread::mailbox::{Mailbox, Signal};
+use crate::thread::pin::Pin;
 
 /// The name of the thread of a backup beside a running queue.
 const BACKUP_THREAD: &str = "tickwheel-backup";
@@ -51,7 +51,7 @@ impl Source {
         let directory = self.directory.as_ref().ok_or(BackupError::InMemory)?;
         let _turn = self.turn()?;
         let copy = Copy::begin(directory, target)?;
-        let (report, _) = copy_pinned(directory, (&copy, stamps), mailbox, &mut Hand::quick())?;
+        let (report, _) = copy_pinned(directory, (&copy, stamps), mailbox, &mut Throttle::quick())?;
         copy.finish()?;
         Ok(BackupReport { ack: Some(self.ack), ..report })
     }
@@ -98,11 +98,11 @@ fn copy_checked(
 ) -> Result<BackupReport, BackupError> {
     let begun_at = system_now();
     watch.copies();
-    let mut hand = Hand::gentle(watch.clone());
+    let mut throttle = Throttle::gentle(watch.clone());
     let copy = Copy::begin(directory, target)?;
-    let (report, files) = copy_pinned(directory, (&copy, stamps), mailbox, &mut hand)?;
+    let (report, files) = copy_pinned(directory, (&copy, stamps), mailbox, &mut throttle)?;
     // The files are unpinned before this check. The check may take long, and the log grows while files are pinned.
-    let found = check(copy.path(), hand)?;
+    let found = check(copy.path(), throttle)?;
     if !found.is_in_order() {
         // The error does not tell whether the directory or the copy is damaged. An examination of the directory in use would take as long
         // as this check.
@@ -120,21 +120,21 @@ fn copy_pinned(
     directory: &Path,
     (copy, stamps): (&Copy, &[PinnedFile]),
     mailbox: &Mailbox,
-    hand: &mut Hand,
+    throttle: &mut Throttle,
 ) -> Result<(BackupReport, Vec<ManifestFile>), BackupError> {
     let closed = || BackupError::Unavailable(Unavailable::Closed);
     let (reply, pinned) = oneshot::channel();
     let unpins = UnpinsAtDrop(mailbox);
-    mailbox.send(Message::Pin(Pin::Begin(reply))).map_err(|_| closed())?;
+    mailbox.signal(Signal::Pin(Pin::Begin(reply)))?;
     let (pinned, as_of) = pinned.recv().map_err(|_| closed())?;
     let PinnedFiles { mut files } = pinned.ok_or(BackupError::InMemory)?;
     files.extend_from_slice(stamps);
-    hand.watch().held(as_of);
-    let files = copy.take(directory, &files, hand)?;
+    throttle.watch().held(as_of);
+    let files = copy.take(directory, &files, throttle)?;
     // The answer of the shard thread proves that the files were pinned until now. A queue that has closed sends no answer. Then the
     // next owner of the directory may have changed the files while they were copied.
     let (reply, unpinned) = oneshot::channel();
-    mailbox.send(Message::Pin(Pin::End(Some(reply)))).map_err(|_| closed())?;
+    mailbox.signal(Signal::Pin(Pin::End(Some(reply))))?;
     unpinned.recv().map_err(|_| closed())?;
     std::mem::forget(unpins);
     Ok((BackupReport { as_of: Some(as_of), ..report_of(&files) }, files))
@@ -146,7 +146,7 @@ struct UnpinsAtDrop<'a>(&'a Mailbox);
 impl Drop for UnpinsAtDrop<'_> {
     fn drop(&mut self) {
         // The shard thread may have ended. Then nothing is pinned.
-        let _gone = self.0.send(Message::Pin(Pin::End(None)));
+        let _gone = self.0.signal(Signal::Pin(Pin::End(None)));
     }
 }
 
@@ -157,16 +157,16 @@ mod tests {
     use tickwheel_engine::Timestamp;
     use tickwheel_store::BackupPin;
 
-    use crate::message::Post;
+    use crate::thread::mailbox::Message;
 
-    fn mailbox() -> (Mailbox, Receiver<Post>) {
+    fn mailbox() -> (Mailbox, Receiver<Message>) {
         let (thread, inbox) = channel();
         (Mailbox::new(0, thread), inbox)
     }
 
     /// Does the work of the shard thread: pins these files on request, until no backup can send a request any more. Returns how many pins
     /// began, and how many ended.
-    fn owner(inbox: Receiver<Post>, files: Vec<PinnedFile>) -> (u32, u32) {
+    fn owner(inbox: Receiver<Message>, files: Vec<PinnedFile>) -> (u32, u32) {
         struct Fake(Vec<PinnedFile>, u32, u32);
         impl BackupPin for Fake {
             fn pin(&mut self) -> PinnedFiles {
@@ -178,8 +178,10 @@ mod tests {
             }
         }
         let mut fake = Fake(files, 0, 0);
-        while let Ok(post) = inbox.recv() {
-            let Post::ToShard { message: Message::Pin(pin), .. } = post else { panic!("{post:?} is no pin") };
+        while let Ok(message) = inbox.recv() {
+            let Message::Signal { signal: Signal::Pin(pin), .. } = message else {
+                panic!("{message:?} is no pin")
+            };
             pin.carry_out(Some(&mut fake), Timestamp::EPOCH);
         }
         (fake.1, fake.2)
@@ -242,7 +244,7 @@ mod tests {
         panicked.join().expect_err("it panicked");
         assert!(matches!(
             inbox.recv(),
-            Ok(Post::ToShard { place: 0, message: Message::Pin(Pin::End(None)) })
+            Ok(Message::Signal { place: 0, signal: Signal::Pin(Pin::End(None)) })
         ));
     }
 
@@ -254,7 +256,7 @@ mod tests {
         std::fs::write(source.join("meta"), b"12345678").expect("written");
         let (mailbox, inbox) = mailbox();
         let answering = std::thread::spawn(move || {
-            if let Ok(Post::ToShard { message: Message::Pin(Pin::Begin(reply)), .. }) = inbox.recv() {
+            if let Ok(Message::Signal { signal: Signal::Pin(Pin::Begin(reply)), .. }) = inbox.recv() {
                 let files = vec![PinnedFile { name: "meta".into(), bytes: None, len: 0, content: None }];
                 reply.send((Some(PinnedFiles { files }), Timestamp::EPOCH)).expect("the asker waits");
             }

@@ -8,11 +8,11 @@ use tickwheel_store::{Disk, FsDisk, PinnedFile, Root, UNFINISHED_MARK, directory
 
 use super::checked::of_disk;
 use super::copy::Copy;
-use super::hand::Hand;
 use super::manifest::{Manifest, ManifestFile, report_of};
 use super::report::{BackupError, BackupReport};
+use super::throttle::Throttle;
+use crate::clock::time::system_now;
 use crate::router::Router;
-use crate::time::system_now;
 
 /// Returns the router of a directory of several shards; `None` if the directory has one shard or is none.
 pub(super) fn several(directory: &Path) -> Result<Option<Router>, BackupError> {
@@ -43,7 +43,7 @@ pub(crate) fn copy_all(
     let stamp = stamp.or_else(|| has_stamp().then(|| own(Root::STAMP)));
     let root: Vec<PinnedFile> = std::iter::once(own(Root::FILE)).chain(stamp).collect();
     let mut sum: Option<BackupReport> = None;
-    let mut files = copy.take(from, &root, &mut Hand::quick())?;
+    let mut files = copy.take(from, &root, &mut Throttle::quick())?;
     for shard in router.all() {
         copy.check_own()?;
         let target = directory_of(copy.path(), shard);

@@ -7,11 +7,11 @@ use tickwheel_store::{Disk, FsDisk, PinnedFile};
 
 use super::checked::{check, of_disk};
 use super::copy::{Copy, UNFINISHED};
-use super::hand::Hand;
 use super::manifest::{Manifest, ManifestFile, report_of};
 use super::report::{BackupError, BackupReport};
 use super::shards::{check_root, check_stamps, copy_all, lock, several};
-use crate::time::system_now;
+use super::throttle::Throttle;
+use crate::clock::time::system_now;
 
 /// Copies the data directory `from` to `to`. No process may have `from` open meanwhile. `to` must be absent or empty.
 ///
@@ -131,8 +131,8 @@ fn copy_examined(
         len: 0,
         content: part.content.clone(),
     });
-    let files = copy.take(from, &parts.collect::<Vec<_>>(), &mut Hand::quick())?;
-    let copied = check(copy.path(), Hand::quick())?;
+    let files = copy.take(from, &parts.collect::<Vec<_>>(), &mut Throttle::quick())?;
+    let copied = check(copy.path(), Throttle::quick())?;
     if !copied.is_in_order() {
         // The source may be damaged: before the copy, a backup checks only the parts of the source that an opening reads.
         let mut directory = Directory::new(from).map_err(|error| of_disk(from, error))?;

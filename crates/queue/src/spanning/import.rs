@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use tickwheel_engine::{Existing, IMPORT_TASKS_MAX, ImportTask, ImportTasks, Imported, Unavailable};
 
-use crate::caller::Caller;
-use crate::pending::Pending;
 use crate::router::Router;
+use crate::thread::mailbox::Caller;
+use crate::thread::pending::Pending;
 
 /// Imports tasks of several shards. If a task that is there already ends the import ([`Existing::Refuse`]), the tasks are imported in their
 /// order, so that none behind a refused one is. Otherwise the shards work at the same time, and tasks of other shards may be imported although

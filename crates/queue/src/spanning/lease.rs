@@ -9,10 +9,9 @@ use std::time::{Duration, Instant};
 
 use tickwheel_engine::{LEASE_BYTES_MAX, Lease, Leased, Unavailable};
 
-use crate::caller::Caller;
-use crate::message::{Mailbox, Message};
-use crate::pending::Pending;
-use crate::rounds::Rounds;
+use crate::thread::mailbox::{Caller, Mailbox, Signal};
+use crate::thread::pending::Pending;
+use crate::thread::rounds::Rounds;
 
 /// While a shard is unavailable, the shards of a lease call are asked again after this time.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
@@ -33,47 +32,49 @@ pub(crate) fn lease(
 ) -> Pending<Vec<Leased>, Unavailable> {
     // A wait whose end is beyond the range of the clock has no end.
     let until = Instant::now().checked_add(wait);
-    let first: Vec<Asked> =
-        calls.iter().map(|(caller, call)| Asked::new(caller, call, Duration::ZERO)).collect();
+    let ask = |(caller, call): &(Caller, Lease)| {
+        (caller.mailbox().clone(), caller.lease(call.clone(), Duration::ZERO))
+    };
+    let first: Vec<Asked> = calls.iter().map(ask).collect();
     let rounds = Arc::new(Rounds::default());
     let of_call = Arc::clone(&rounds);
     let answer = async move {
-        let mut hands = Hands::default();
-        for asked in first {
-            hands.take(asked.await);
+        let mut gathered = Gathered::default();
+        for (mailbox, pending) in first {
+            gathered.take(&mailbox, pending.await);
         }
-        while hands.is_empty() && hands.errors < calls.len() && !of_call.is_over() {
+        while gathered.is_empty() && gathered.errors < calls.len() && !of_call.is_over() {
             let left = until.map_or(Duration::MAX, |until| until.saturating_duration_since(Instant::now()));
             if left.is_zero() {
                 break;
             }
-            let is_known = hands.errors > 0;
+            let is_known = gathered.errors > 0;
             let wait = if is_known { left.min(ASK_AGAIN) } else { left };
-            hands.errors = 0;
+            gathered.errors = 0;
             let asked = calls.iter().map(|(caller, call)| {
                 let (number, pending) = caller.numbered_lease(call.clone(), wait);
                 of_call.began(caller.mailbox(), number);
-                Asked { mailbox: caller.mailbox().clone(), pending: Some(pending) }
+                (caller.mailbox().clone(), pending)
             });
-            first_of(asked.collect(), !is_known, &mut hands).await;
+            first_of(asked.collect(), !is_known, &mut gathered).await;
         }
-        hands.best(max)
+        gathered.best(max)
     };
     Pending::in_rounds(answer, rounds)
 }
 
 /// Waits until one of the shards has tasks, or none waits any more. `ends_by_error`: the first error of a shard ends the round, too. The
 /// shards that still wait are asked to end their waits.
-async fn first_of(mut waiting: Vec<Asked>, ends_by_error: bool, hands: &mut Hands) {
+async fn first_of(mut waiting: Vec<Asked>, ends_by_error: bool, gathered: &mut Gathered) {
     poll_fn(|context| {
-        waiting.retain_mut(|asked| match Pin::new(asked).poll(context) {
+        waiting.retain_mut(|(mailbox, pending)| match Pin::new(pending).poll(context) {
             Poll::Ready(answer) => {
-                hands.take(answer);
+                gathered.take(mailbox, answer);
                 false
             }
             Poll::Pending => true,
         });
-        let ends = waiting.is_empty() || !hands.is_empty() || ends_by_error && hands.errors > 0;
+        let ends = waiting.is_empty() || !gathered.is_empty() || ends_by_error && gathered.errors > 0;
         if ends { Poll::Ready(()) } else { Poll::Pending }
     })
     .await;
@@ -81,43 +82,20 @@ async fn first_of(mut waiting: Vec<Asked>, ends_by_error: bool, hands: &mut Hand
     drop(waiting);
 }
 
-/// The answer of one shard that is on its way.
-struct Asked {
-    mailbox: Mailbox,
-    /// `None` once the shard has answered.
-    pending: Option<Pending<Vec<Leased>, Unavailable>>,
-}
-
-impl Asked {
-    fn new(caller: &Caller, call: &Lease, wait: Duration) -> Self {
-        Self { mailbox: caller.mailbox().clone(), pending: Some(caller.lease(call.clone(), wait)) }
-    }
-}
-
-impl Future for Asked {
-    type Output = (Mailbox, Result<Vec<Leased>, Unavailable>);
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut std::task::Context<'_>) -> Poll<Self::Output> {
-        let pending = self.pending.as_mut().expect("an answer is awaited once");
-        let answer = Pin::new(pending).poll(context);
-        answer.map(|answer| {
-            self.pending = None;
-            (self.mailbox.clone(), answer)
-        })
-    }
-}
+/// The answer of one shard that is on its way, and the mailbox for what is given back.
+type Asked = (Mailbox, Pending<Vec<Leased>, Unavailable>);
 
 /// The tasks that shards have handed out for one call. A task that is still here when this value is dropped is given back.
 #[derive(Default)]
-struct Hands {
+struct Gathered {
     leased: Vec<(Mailbox, Leased)>,
     /// The number of shards that were unavailable in this round, and the last error.
     errors: usize,
     error: Option<Unavailable>,
 }
 
-impl Hands {
-    fn take(&mut self, (mailbox, answer): (Mailbox, Result<Vec<Leased>, Unavailable>)) {
+impl Gathered {
+    fn take(&mut self, mailbox: &Mailbox, answer: Result<Vec<Leased>, Unavailable>) {
         match answer {
             Ok(leased) => self.leased.extend(leased.into_iter().map(|leased| (mailbox.clone(), leased))),
             Err(error) => {
@@ -153,11 +131,11 @@ impl Hands {
     }
 }
 
-impl Drop for Hands {
+impl Drop for Gathered {
     fn drop(&mut self) {
         for (mailbox, leased) in self.leased.drain(..) {
             // The shard thread may have ended. Then a stop has written the lease down, and the task comes again when the lease ends.
-            let _gone = mailbox.send(Message::Undelivered(vec![leased.token]));
+            let _gone = mailbox.signal(Signal::Undelivered(vec![leased.token]));
         }
     }
 }
@@ -171,8 +149,8 @@ mod tests {
 
     use super::*;
     use crate::Queue;
-    use crate::message::{Delivered, Post};
     use crate::panics::Panics;
+    use crate::thread::mailbox::{Delivered, Message};
 
     /// A shard that gives these answers to lease calls, one after the other, and the last one for ever. Returns the waits of the calls, too.
     fn shard(
@@ -183,7 +161,7 @@ mod tests {
         let caller = Caller::new(mailbox.clone(), Arc::new(AtomicU64::new(1)), Panics::default());
         let working = std::thread::spawn(move || {
             let mut waits = Vec::new();
-            while let Ok(Post::ToShard { message, .. }) = inbox.recv() {
+            while let Ok(message) = inbox.recv() {
                 match message {
                     Message::Call { command, wait, reply, .. } => {
                         assert!(matches!(*command, Command::Lease(_)));
@@ -191,7 +169,7 @@ mod tests {
                         waits.push(wait);
                         reply.send(Delivered::new(Answer::Lease(answer), mailbox.clone()));
                     }
-                    Message::Stop => break,
+                    Message::Signal { signal: Signal::Stop, .. } => break,
                     _ => {}
                 }
             }
@@ -218,7 +196,7 @@ mod tests {
         let answer = lease(calls, wait, 8).wait();
         let keys = answer.map(|leased| leased.iter().map(|leased| leased.key.as_str().to_owned()).collect());
         let waits = shards.map(|((caller, _), working)| {
-            caller.mailbox().send(Message::Stop).expect("it works still");
+            caller.mailbox().signal(Signal::Stop).expect("it works still");
             working.join().expect("no panic")
         });
         (keys, waits)

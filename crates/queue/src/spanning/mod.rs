@@ -3,9 +3,8 @@
 mod import;
 mod lease;
 mod pages;
+pub(crate) mod shards;
 mod sums;
 
-pub(crate) use import::import;
-pub(crate) use lease::lease;
-pub(crate) use pages::{InTurn, in_turn, queue_page, schedule_page};
-pub(crate) use sums::{all, forecast, stats, targets, wheel};
+pub(crate) use pages::{queue_page, schedule_page};
+pub(crate) use sums::{forecast, stats, targets, wheel};

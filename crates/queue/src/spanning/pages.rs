@@ -5,8 +5,8 @@ use tickwheel_engine::{
     Unavailable,
 };
 
-use crate::caller::Caller;
-use crate::pending::Pending;
+use crate::thread::mailbox::Caller;
+use crate::thread::pending::Pending;
 
 /// A list whose cursors name a shard: the shards follow one another in the order of their numbers.
 pub(crate) trait InTurn: Call<Answer: Send, Error = Unavailable> + Clone + Send + 'static {

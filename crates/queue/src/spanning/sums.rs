@@ -2,26 +2,13 @@
 
 use std::sync::Arc;
 
-use tickwheel_engine::{Call, ForecastView, QueueName, Stats, TargetRecord, Unavailable, WheelView};
+use tickwheel_engine::{ForecastView, QueueName, Stats, TargetRecord, Unavailable, WheelView};
 
 use super::pages::queue_page;
-use crate::caller::Caller;
-use crate::pending::Pending;
+use crate::thread::pending::Pending;
 
-/// Makes a call on all shards, and adds their answers up. The first error is the answer, if there is one.
-pub(crate) fn all<C>(
-    shards: &[Caller],
-    call: &C,
-    add: impl FnMut(C::Answer, C::Answer) -> C::Answer + Send + 'static,
-) -> Pending<C::Answer, C::Error>
-where
-    C: Call<Answer: Send + 'static, Error: Send + 'static> + Clone,
-{
-    let asked: Vec<_> = shards.iter().map(|caller| caller.call(call.clone())).collect();
-    Pending::many(sum(asked, add))
-}
-
-async fn sum<T, E: From<Unavailable>>(
+/// Adds up the answers of the shards. The first error is the answer, if there is one.
+pub(super) async fn sum<T, E: From<Unavailable>>(
     asked: Vec<Pending<T, E>>,
     mut add: impl FnMut(T, T) -> T,
 ) -> Result<T, E> {

@@ -7,16 +7,15 @@ use std::time::{Duration, Instant};
 use tickwheel_engine::{Answer, CallId, Command, Engine, Input, NextWake, QueueName, Unavailable};
 use tickwheel_store::QueueStore;
 
-use crate::backup::Pin;
-use crate::health::Shared;
-use crate::inbox::InboxCalls;
-use crate::message::{Delivered, Mailbox, Message};
-use crate::patience::Patience;
-use crate::reply::Reply;
-use crate::retry::Retry;
+use super::mailbox::{Delivered, Mailbox, Signal};
+use super::patience::Patience;
+use super::reply::Reply;
+use super::retry::Retry;
+use super::watch::Watch;
+use crate::clock::time::Time;
 use crate::shard::Shard;
-use crate::time::Time;
-use crate::watch::Watch;
+use crate::shard::health::Shared;
+use crate::shard::inbox::InboxCalls;
 
 /// The time between two requests for a shard that this process does not own.
 const ACQUIRE_AGAIN: Duration = Duration::from_millis(500);
@@ -26,7 +25,8 @@ const TURN_WITHOUT_INPUTS: Duration = Duration::from_millis(100);
 /// were not answered by then have an unknown outcome.
 const STOP_WITHOUT_STORE: Duration = Duration::from_secs(5);
 
-/// Drives one shard. The thread of the shard hands messages over with [`receive`](Self::receive), and calls [`turn`](Self::turn) after them,
+/// Drives one shard. The thread of the shard hands calls and signals over with [`call`](Self::call) and
+/// [`receive`](Self::receive), and calls [`turn`](Self::turn) after them,
 /// and at the latest at the end of [`time_left`](Self::time_left).
 pub(crate) struct Driver<S> {
     shard: Shard<S>,
@@ -154,14 +154,76 @@ impl<S: QueueStore> Driver<S> {
         self.turn_at = None;
     }
 
-    /// Takes a message. The next turn has to be at once.
-    pub(crate) fn receive(&mut self, message: Message) {
-        if self.shard.is_serving() {
-            self.take(message);
-        } else {
-            self.postpone(message);
-        }
+    /// Takes a call. The next turn has to be at once.
+    pub(crate) fn call(
+        &mut self,
+        call: CallId,
+        command: Box<Command>,
+        wait: Duration,
+        reply: Reply<Delivered>,
+    ) {
         self.turn_at = None;
+        let since = self.patience.now();
+        if let Some(why) = self.refusal(&command, since) {
+            reply.send(Delivered::new(command.unavailable(why), self.back.clone()));
+            return;
+        }
+        let wait = match !wait.is_zero() && matches!(*command, Command::Lease(_)) {
+            false => Wait::No,
+            // A wait whose end is beyond the range of the clock has no end.
+            true => Instant::now().checked_add(wait).map_or(Wait::WithoutEnd, Wait::Until),
+        };
+        if let Wait::Until(until) = wait {
+            self.waits.insert((until, call));
+        }
+        self.replies.insert(call, Waiting { reply, since, wait });
+        self.inputs.push(Input::Call { call, command: *command });
+    }
+
+    /// Returns why the shard takes no such call now; `None`: it takes the call.
+    fn refusal(&self, command: &Command, since: Option<Instant>) -> Option<Unavailable> {
+        let is_serving = self.shard.is_serving();
+        if !is_serving && self.is_stopping() {
+            return Some(Unavailable::Closed);
+        }
+        // No answer is sent while the ownership is in doubt, and the doubt can last without limit. So the call is refused now.
+        if !is_serving || self.shard.is_in_doubt() {
+            let waits_for = self.shard.waits_for();
+            return Some(waits_for.map_or(Unavailable::Unowned, |why| Unavailable::Late { why }));
+        }
+        let waited = self.patience.late(command.needs_store(), since?)?.as_secs();
+        let why = format!("the store has not confirmed a commit for {waited} s{}", self.cause());
+        Some(Unavailable::Late { why: why.into() })
+    }
+
+    /// Takes a signal. The next turn has to be at once. A shard that takes no inputs learns of the users of queues and of a stop later, see
+    /// [`look_after_ownership`](Self::look_after_ownership).
+    pub(crate) fn receive(&mut self, signal: Signal) {
+        self.turn_at = None;
+        let input = match signal {
+            Signal::EndWait(call) => Input::EndWait { call },
+            Signal::Undelivered(tokens) => Input::Undelivered { tokens },
+            Signal::Use(queue) => {
+                *self.uses.entry(queue.clone()).or_default() += 1;
+                Input::Use { queue }
+            }
+            Signal::Leave(queue) => {
+                self.end_use(&queue);
+                Input::Leave { queue }
+            }
+            Signal::Pin(pin) => {
+                let now = self.lock_time().stamp();
+                return pin.carry_out(self.shard.store_mut().backup(), now);
+            }
+            Signal::Store => return,
+            Signal::Stop => {
+                self.stopping = true;
+                Input::Stop
+            }
+        };
+        if self.shard.is_serving() {
+            self.inputs.push(input);
+        }
     }
 
     /// Gives the shard a turn with the inputs that have come, and sends its answers.
@@ -183,8 +245,7 @@ impl<S: QueueStore> Driver<S> {
         };
         let (has_changed, after) = (!changes.is_empty(), Instant::now());
         self.watch.note_clock(&mut self.shard, note, (has_changed, self.stopping), after);
-        self.shared.update(&self.shard, clock);
-        self.shared.count_refused_rows(self.inbox.refused_total());
+        self.shared.update(&self.shard, clock, self.inbox.refused_total());
         self.watch.tell(&mut self.shard, changes, now.mono_ns, after);
         self.look_after_calls();
         self.look_after_stop();
@@ -331,89 +392,6 @@ impl<S: QueueStore> Driver<S> {
         if !zones.is_empty() {
             self.inputs.push(Input::ZonesChanged { zones: zones.into() });
         }
-    }
-
-    /// Handles a message that comes while the engine takes no inputs. Refuses calls. Notes the users of queues and a stop. Carries out pins.
-    /// Ignores other messages.
-    fn postpone(&mut self, message: Message) {
-        match message {
-            Message::Call { command, reply, .. } => {
-                let why = if self.is_stopping() { Unavailable::Closed } else { self.unserved() };
-                self.refuse(&command, reply, why);
-            }
-            Message::Use(queue) => self.begin_use(queue),
-            Message::Leave(queue) => self.end_use(&queue),
-            Message::Pin(pin) => self.carry_out(pin),
-            Message::EndWait(_) | Message::Undelivered(_) | Message::Store => {}
-            Message::Stop => self.stopping = true,
-        }
-    }
-
-    fn take(&mut self, message: Message) {
-        match message {
-            // No answer is sent while the ownership is in doubt, and the doubt can last without limit. So the call is refused now.
-            Message::Call { command, reply, .. } if self.shard.is_in_doubt() => {
-                let why = self.unserved();
-                self.refuse(&command, reply, why);
-            }
-            Message::Call { call, command, wait, reply } => {
-                let since = self.patience.now();
-                if let Some(why) = since.and_then(|now| self.late(command.needs_store(), now)) {
-                    self.refuse(&command, reply, Unavailable::Late { why: why.into() });
-                    return;
-                }
-                let wait = match !wait.is_zero() && matches!(*command, Command::Lease(_)) {
-                    false => Wait::No,
-                    // A wait whose end is beyond the range of the clock has no end.
-                    true => Instant::now().checked_add(wait).map_or(Wait::WithoutEnd, Wait::Until),
-                };
-                if let Wait::Until(until) = wait {
-                    self.waits.insert((until, call));
-                }
-                self.replies.insert(call, Waiting { reply, since, wait });
-                self.inputs.push(Input::Call { call, command: *command });
-            }
-            Message::EndWait(call) => self.inputs.push(Input::EndWait { call }),
-            Message::Undelivered(tokens) => self.inputs.push(Input::Undelivered { tokens }),
-            Message::Use(queue) => {
-                self.begin_use(queue.clone());
-                self.inputs.push(Input::Use { queue });
-            }
-            Message::Leave(queue) => {
-                self.end_use(&queue);
-                self.inputs.push(Input::Leave { queue });
-            }
-            Message::Pin(pin) => self.carry_out(pin),
-            Message::Store => {}
-            Message::Stop => {
-                self.stopping = true;
-                self.inputs.push(Input::Stop);
-            }
-        }
-    }
-
-    /// Returns why the shard takes no calls now.
-    fn unserved(&self) -> Unavailable {
-        self.shard.waits_for().map_or(Unavailable::Unowned, |why| Unavailable::Late { why })
-    }
-
-    /// Returns a text about the commit under way, if it is too late for a call.
-    fn late(&self, changes: bool, now: Instant) -> Option<String> {
-        let waited = self.patience.late(changes, now)?.as_secs();
-        Some(format!("the store has not confirmed a commit for {waited} s{}", self.cause()))
-    }
-
-    fn refuse(&self, command: &Command, reply: Reply<Delivered>, why: Unavailable) {
-        reply.send(Delivered::new(command.unavailable(why), self.back.clone()));
-    }
-
-    fn carry_out(&mut self, pin: Pin) {
-        let now = self.lock_time().stamp();
-        pin.carry_out(self.shard.store_mut().backup(), now);
-    }
-
-    fn begin_use(&mut self, queue: QueueName) {
-        *self.uses.entry(queue).or_default() += 1;
     }
 
     fn end_use(&mut self, queue: &QueueName) {

@@ -2,7 +2,7 @@
 
 use tickwheel_engine::QueueName;
 
-use crate::message::{Mailbox, Message};
+use super::mailbox::{Mailbox, Signal};
 
 /// Keeps a queue in existence: the queue counts its events even while it has no tasks. A list names the queue only if it asks for queues in
 /// use. Dropping this value ends the use.
@@ -16,13 +16,13 @@ impl InUse {
     /// Tells the shard that the queue is in use.
     pub(crate) fn new(name: QueueName, mailbox: Mailbox) -> Self {
         // The shard thread may have ended. Then there are no queues any more.
-        let _ = mailbox.send(Message::Use(name.clone()));
+        let _ = mailbox.signal(Signal::Use(name.clone()));
         Self { name, mailbox }
     }
 }
 
 impl Drop for InUse {
     fn drop(&mut self) {
-        let _ = self.mailbox.send(Message::Leave(self.name.clone()));
+        let _ = self.mailbox.signal(Signal::Leave(self.name.clone()));
     }
 }

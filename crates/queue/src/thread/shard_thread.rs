@@ -7,10 +7,10 @@ use std::time::Instant;
 use tickwheel_engine::{Input, NextWake, Unavailable};
 use tickwheel_store::QueueStore;
 
-use crate::advance::{Advance, AdvanceError, Next};
-use crate::driver::Driver;
-use crate::message::Post;
-use crate::time::Time;
+use super::advance::{Advance, AdvanceError, Next};
+use super::driver::Driver;
+use super::mailbox::Message;
+use crate::clock::time::Time;
 
 /// The name of the threads that own the engines. A panic of the engine or the store ends the shards of the thread: calls
 /// under way are answered with [`Indeterminate`](Unavailable::Indeterminate), later calls with [`Closed`](Unavailable::Closed). A server should
@@ -30,12 +30,12 @@ const MESSAGES_PER_ROUND: usize = 4_096;
 pub(crate) struct ShardThread<S> {
     drivers: Vec<Driver<S>>,
     time: Arc<Mutex<Time>>,
-    inbox: Receiver<Post>,
+    inbox: Receiver<Message>,
     advance: Option<Advance>,
 }
 
 impl<S: QueueStore> ShardThread<S> {
-    pub(crate) fn new(drivers: Vec<Driver<S>>, time: Arc<Mutex<Time>>, inbox: Receiver<Post>) -> Self {
+    pub(crate) fn new(drivers: Vec<Driver<S>>, time: Arc<Mutex<Time>>, inbox: Receiver<Message>) -> Self {
         Self { drivers, time, inbox, advance: None }
     }
 
@@ -52,8 +52,8 @@ impl<S: QueueStore> ShardThread<S> {
             }
             self.go_on_advancing();
         }
-        while let Ok(post) = self.inbox.try_recv() {
-            self.take(post);
+        while let Ok(message) = self.inbox.try_recv() {
+            self.take(message);
         }
     }
 
@@ -62,26 +62,29 @@ impl<S: QueueStore> ShardThread<S> {
         let running = self.drivers.iter().filter(|driver| !driver.is_over());
         let first = running.map(|driver| driver.time_left(now)).min();
         let wait = first.filter(|_| !self.advance_can_go_on()).unwrap_or_default();
-        let Ok(post) = self.inbox.recv_timeout(wait) else { return };
-        self.take(post);
+        let Ok(message) = self.inbox.recv_timeout(wait) else { return };
+        self.take(message);
         for _ in 1..MESSAGES_PER_ROUND {
-            let Ok(post) = self.inbox.try_recv() else { return };
-            self.take(post);
+            let Ok(message) = self.inbox.try_recv() else { return };
+            self.take(message);
         }
     }
 
-    fn take(&mut self, post: Post) {
-        match post {
-            Post::ToShard { place, message } => {
+    fn take(&mut self, message: Message) {
+        match message {
+            Message::Call { place, call, command, wait, reply } => {
+                self.drivers[place].call(call, command, wait, reply);
+            }
+            Message::Signal { place, signal } => {
                 let driver = &mut self.drivers[place];
-                driver.receive(message);
+                driver.receive(signal);
                 if driver.is_stopping()
                     && let Some(advance) = self.advance.take()
                 {
                     advance.closed();
                 }
             }
-            Post::Advance(advance) => self.take_advance(advance),
+            Message::Advance(advance) => self.take_advance(advance),
         }
     }
 

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use tickwheel_engine::{NextWake, Now, Timestamp, Unavailable};
 
+use super::reply::Reply;
+use crate::clock::time::until;
 use crate::panics::Panics;
-use crate::reply::Reply;
-use crate::time::until;
 
 /// Why a move of the clock was refused, or did not end.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

@@ -1,4 +1,4 @@
-//! [`Hand`]: the pace of a backup, and the watch that can stop it.
+//! [`Throttle`]: the pace of a backup, and the watch that can stop it.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ struct LeftFree {
 
 /// The pace of one backup, and its way to be stopped.
 #[derive(Debug)]
-pub(super) struct Hand {
+pub(super) struct Throttle {
     watch: BackupWatch,
     gentle: bool,
     /// The rest that the backup still has to take.
@@ -50,7 +50,7 @@ pub(super) struct Hand {
     left_free: LeftFree,
 }
 
-impl Hand {
+impl Throttle {
     /// Makes the pace of a backup that works as fast as it can, and that no caller can stop.
     pub(super) fn quick() -> Self {
         Self { gentle: false, ..Self::gentle(BackupWatch::new()) }
@@ -160,12 +160,12 @@ mod tests {
         }
         // No disk has this much. `left_free` is added to it.
         let bytes = 1 << 62;
-        let mut hand = Hand::gentle(BackupWatch::new());
-        let refused = hand.look_after(&source, &target, bytes).expect_err("it does not fit");
+        let mut throttle = Throttle::gentle(BackupWatch::new());
+        let refused = throttle.look_after(&source, &target, bytes).expect_err("it does not fit");
         let BackupError::NoRoom { path, needed, free } = &refused else { panic!("{refused}") };
         assert!(*path == target && *needed > bytes && free < needed, "{refused}");
         assert!(refused.to_string().contains("make room"), "{refused}");
-        Hand::quick().look_after(&source, &target, bytes).expect("nobody else needs the disk");
+        Throttle::quick().look_after(&source, &target, bytes).expect("nobody else needs the disk");
         check_room(&dir.path().join("absent"), bytes, LEFT_FREE)
             .expect("a disk that does not say is not full");
     }
@@ -175,12 +175,12 @@ mod tests {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("copy");
         let file = File::create(&path).expect("made");
-        let mut hand = Hand::gentle(BackupWatch::new());
-        hand.places = vec![dir.path().to_owned()];
-        hand.left_free = LeftFree { bytes: u64::MAX, part: 1 };
+        let mut throttle = Throttle::gentle(BackupWatch::new());
+        throttle.places = vec![dir.path().to_owned()];
+        throttle.left_free = LeftFree { bytes: u64::MAX, part: 1 };
         let mut written = 0;
         let refused = loop {
-            match hand.wrote((&path, &file), 1, 1, Instant::now()) {
+            match throttle.wrote((&path, &file), 1, 1, Instant::now()) {
                 Ok(()) => written += 1,
                 Err(error) => break error,
             }

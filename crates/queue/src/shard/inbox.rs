@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tickwheel_engine::{Answer, Call as _, CallId, Input, TakeRow, TakeRowError};
 use tickwheel_store::{InboxRow, QueueStore, RowEnd};
 
+use super::Shard;
 use crate::notice::{Listener, Notice};
 use crate::router::Router;
-use crate::shard::Shard;
 
 /// Makes calls of the rows in the inbox of one shard's store, and tells the store what became of them.
 ///

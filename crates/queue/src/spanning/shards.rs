@@ -9,13 +9,14 @@ use tickwheel_engine::{Call, ImportTasks, Imported, Lease, Leased, QueueName, Sh
 
 use tickwheel_store::{PinnedFile, stamps_of_copy};
 
+use super::pages::{InTurn, in_turn};
+use super::sums::sum;
+use super::{import, lease};
 use crate::backup::{self, BackupError, BackupReport, Source};
-use crate::caller::Caller;
-use crate::health::{Health, Shared};
-use crate::message::Message;
-use crate::pending::Pending;
 use crate::router::Router;
-use crate::spanning::{self, InTurn};
+use crate::shard::health::{Health, Shared};
+use crate::thread::mailbox::{Caller, Signal};
+use crate::thread::pending::Pending;
 
 /// All shards of a queue.
 #[derive(Debug)]
@@ -82,7 +83,7 @@ impl Shards {
         self.shards.iter().map(|shard| shard.caller.clone()).collect()
     }
 
-    /// Makes a call on all shards, and adds their answers up.
+    /// Makes a call on all shards, and adds their answers up. The first error is the answer, if there is one.
     pub(crate) fn of_all<C>(
         &self,
         call: C,
@@ -93,7 +94,10 @@ impl Shards {
     {
         match self.only() {
             Some(only) => only.call(call),
-            None => spanning::all(&self.callers(), &call, add),
+            None => {
+                let asked = self.shards.iter().map(|shard| shard.caller.call(call.clone()));
+                Pending::many(sum(asked.collect(), add))
+            }
         }
     }
 
@@ -101,7 +105,7 @@ impl Shards {
     pub(crate) fn in_turn<L: InTurn>(&self, list: L) -> Pending<L::Answer, L::Error> {
         match self.only() {
             Some(only) => only.call(list),
-            None => spanning::in_turn(self.callers(), list),
+            None => in_turn(self.callers(), list),
         }
     }
 
@@ -128,7 +132,7 @@ impl Shards {
                 let (caller, lease) = calls.remove(0);
                 caller.lease(lease, wait)
             }
-            _ => spanning::lease(calls, wait, max),
+            _ => lease::lease(calls, wait, max),
         }
     }
 
@@ -139,14 +143,14 @@ impl Shards {
         }
         for (shard, tokens) in by_shard {
             // The shard thread may have ended. Then a stop has written the leases down.
-            let _ = self.shards[shard as usize].caller.mailbox().send(Message::Undelivered(tokens));
+            let _ = self.shards[shard as usize].caller.mailbox().signal(Signal::Undelivered(tokens));
         }
     }
 
     pub(crate) fn import(&self, import: ImportTasks) -> Pending<Imported, Unavailable> {
         match self.only() {
             Some(only) => only.call(import),
-            None => spanning::import(&self.callers(), self.router, import),
+            None => import::import(&self.callers(), self.router, import),
         }
     }
 
@@ -185,7 +189,7 @@ impl Shards {
     pub(crate) fn stop(&self) {
         for shard in &self.shards {
             // The shard thread may have ended. Then the shard has stopped.
-            let _gone = shard.caller.mailbox().send(Message::Stop);
+            let _gone = shard.caller.mailbox().signal(Signal::Stop);
         }
     }
 }

@@ -6,8 +6,8 @@ use tickwheel::{Clock, SystemClock};
 use tickwheel_engine::{NextWake, Now, Timestamp};
 use tickwheel_store::{ClockNote, WallClock, WallSpan};
 
+use super::wall::{Reading, WallGuard, Written, split};
 use crate::notice::ClockChange;
-use crate::wall::{Reading, WallGuard, Written, split};
 
 /// The longest wait. After each wait both clocks are read again, so a step of the wall clock is noticed in time.
 const WAIT_MAX: Duration = Duration::from_secs(1);

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tickwheel_engine::{Engine, RoomPace, ShardStore};
 use tickwheel_store::{ClockNote, QueueStore};
 
-use crate::calendar::ZoneNews;
+use crate::cron::calendar::ZoneNews;
 use crate::notice::{ClockChange, Listener, Notice};
 use crate::shard::Shard;
 

@@ -10,8 +10,7 @@ use tickwheel_engine::{
     Effect, Engine, FoundInstant, Input, InstantFound, InstantWanted, Now, Timestamp, Which,
 };
 
-use crate::cron::{Cron, CronError};
-use crate::{zone_versions, zones};
+use super::{Cron, CronError, zone_versions, zones};
 
 /// The largest number of parsed expressions in memory (some kilobytes each). At this number, the next one first drops all.
 const KNOWN_MAX: usize = 1_000;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tickwheel_engine::{Cadence, Now, Schedule, ScheduleError, ScheduleRecord, Seq, Timestamp};
 
-use crate::cron::{ClockChange, Cron, CronError, Occurrence};
+use super::{ClockChange, Cron, CronError, Occurrence};
 
 /// A future instant of a schedule.
 #[derive(Clone, PartialEq, Eq, Debug)]

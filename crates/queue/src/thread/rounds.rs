@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use tickwheel_engine::CallId;
 
-use crate::message::{Mailbox, Message};
+use super::mailbox::{Mailbox, Signal};
 
 /// The waits of one lease call that are under way, so that they can be ended together.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ impl Rounds {
     pub(crate) fn began(&self, mailbox: &Mailbox, call: CallId) {
         let mut waits = self.waits.lock().expect("no thread panics while it holds the waits");
         if waits.is_over {
-            let _gone = mailbox.send(Message::EndWait(call));
+            let _gone = mailbox.signal(Signal::EndWait(call));
         } else {
             waits.under_way.push((mailbox.clone(), call));
         }
@@ -41,7 +41,7 @@ impl Rounds {
         waits.is_over = true;
         for (mailbox, call) in waits.under_way.drain(..) {
             // The shard thread may have ended. Then the wait has ended too.
-            let _gone = mailbox.send(Message::EndWait(call));
+            let _gone = mailbox.signal(Signal::EndWait(call));
         }
     }
 }

@@ -6,11 +6,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
+use std::time::Duration;
 
-use tickwheel_engine::{Answer, CallId, Unavailable};
+use tickwheel_engine::{Answer, Call, CallId, Lease, Leased, Unavailable};
 
-use crate::message::{Delivered, Mailbox, Message};
-use crate::rounds::Rounds;
+use super::mailbox::{Caller, Delivered, Mailbox, Signal};
+use super::rounds::Rounds;
 
 /// The answer to a call that is on its way: `.wait()` blocks until it comes, and `.await` works on any executor.
 ///
@@ -54,6 +55,30 @@ enum EndWait {
     OfRounds(Arc<Rounds>),
 }
 
+/// The calls of a caller, each with its answer.
+impl Caller {
+    pub(crate) fn call<C: Call>(&self, call: C) -> Pending<C::Answer, C::Error> {
+        let (_, receiver) = self.send(call.command(), Duration::ZERO);
+        Pending::one::<C>(receiver, EndWait::No)
+    }
+
+    /// Leases tasks of queues that this shard has. The call waits for at most `wait` if no task is ready.
+    pub(crate) fn lease(&self, lease: Lease, wait: Duration) -> Pending<Vec<Leased>, Unavailable> {
+        self.numbered_lease(lease, wait).1
+    }
+
+    /// Leases tasks as [`lease`](Self::lease) does, and returns the number of the call as well.
+    pub(crate) fn numbered_lease(
+        &self,
+        lease: Lease,
+        wait: Duration,
+    ) -> (CallId, Pending<Vec<Leased>, Unavailable>) {
+        let lease = Lease { wait: !wait.is_zero(), ..lease };
+        let (call, receiver) = self.send(lease.command(), wait);
+        (call, Pending::one::<Lease>(receiver, EndWait::Of(self.mailbox().clone(), call)))
+    }
+}
+
 impl<T, E> Pending<T, E> {
     /// Ends the wait of a lease call. The call is answered at once, with the tasks that are ready now.
     ///
@@ -76,7 +101,7 @@ impl<T, E> Pending<T, E> {
             EndWait::No => {}
             EndWait::Of(mailbox, call) => {
                 // The shard thread may have ended. Then the wait has ended too.
-                let _ = mailbox.send(Message::EndWait(*call));
+                let _ = mailbox.signal(Signal::EndWait(*call));
             }
             EndWait::OfRounds(rounds) => rounds.end(),
         }
@@ -84,13 +109,13 @@ impl<T, E> Pending<T, E> {
 }
 
 impl<T, E: From<Unavailable>> Pending<T, E> {
-    /// Makes the answer of one shard. `waits`: the mailbox of the shard and the number of the call, if the call can wait.
-    pub(crate) fn one(
+    /// Makes the answer of one shard to a call of the kind `C`.
+    fn one<C: Call<Answer = T, Error = E>>(
         receiver: oneshot::Receiver<Delivered>,
-        open: fn(Answer) -> Result<T, E>,
-        waits: Option<(Mailbox, CallId)>,
+        end_wait: EndWait,
     ) -> Self {
-        let end_wait = waits.map_or(EndWait::No, |(mailbox, call)| EndWait::Of(mailbox, call));
+        let open =
+            |answer| C::open(answer).unwrap_or_else(|| unreachable!("an answer has the kind of its call"));
         Self { parts: Parts::One { receiver: Receiver::Sync(receiver), open }, end_wait }
     }
 

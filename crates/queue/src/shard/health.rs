@@ -6,10 +6,9 @@ use std::time::Duration;
 use tickwheel_engine::ShardId;
 use tickwheel_store::{Durability, QueueStore};
 
-use crate::commits::CommitSeconds;
+use super::{CommitSeconds, Shard};
+use crate::clock::time::ClockStatus;
 use crate::panics::Panics;
-use crate::shard::Shard;
-use crate::time::ClockStatus;
 
 /// The state of a queue.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -135,7 +134,7 @@ impl Shared {
         Self { state: Mutex::new(State { id, health, commits: CommitSeconds::default() }), panics }
     }
 
-    pub(crate) fn update<S: QueueStore>(&self, shard: &Shard<S>, clock: ClockStatus) {
+    pub(crate) fn update<S: QueueStore>(&self, shard: &Shard<S>, clock: ClockStatus, rows_refused: u64) {
         let mut state = self.lock();
         state.health.ready = shard.is_loaded() && !shard.is_in_doubt();
         state.health.acquired = shard.acquired();
@@ -147,11 +146,8 @@ impl Shared {
         state.health.clock_offset_ms = clock.offset_ms;
         state.health.clock_width = clock.width;
         state.health.read_only = shard.engine().and_then(|engine| engine.failure());
+        state.health.rows_refused = rows_refused;
         state.commits = *shard.commits();
-    }
-
-    pub(crate) fn count_refused_rows(&self, total: u64) {
-        self.lock().health.rows_refused = total;
     }
 
     pub(crate) fn closed(&self) {
