@@ -1,4 +1,4 @@
-//! Several nodes above one simulated database: the store on PostgreSQL, its beats, its lanes and its readers, as they ship.
+//! Several nodes above one simulated database: the store on PostgreSQL, its heartbeats, its commit workers and its readers, as they ship.
 //!
 //! From a seed follow the calls of clients, the rows that users write to the inbox, the faults of the database (see [`SimDatabase`]), and those of the nodes: a node is killed, stops
 //! for up to three leases and goes on, leaves in order, loses its sessions, or is cut off. Clients send calls to any node that says it owns
@@ -54,12 +54,12 @@ pub struct Outcome {
     /// The situations that the database met.
     pub met: Met,
     /// The situations that the nodes met.
-    pub seen: Seen,
+    pub seen: ReadResult,
 }
 
 /// The number of situations of a run.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
-pub struct Seen {
+pub struct ReadResult {
     /// Calls that reached an engine, and those that were answered.
     pub calls: u64,
     /// Calls that were answered.
@@ -111,7 +111,7 @@ impl Outcome {
             ("fail-overs", met.fail_overs),
             ("lost commits", met.lost_commits),
             ("lost commits that were visible", met.lost_unreplicated),
-            ("folds", met.folds),
+            ("rollups", met.rollups),
             ("ended incarnations", met.ended),
             ("rows of the inbox", seen.rows),
             ("rows that were taken or refused", seen.rows_ended),
@@ -161,7 +161,7 @@ struct World {
     open: BTreeMap<CallId, (usize, u32, Call)>,
     last_call: u64,
     trace: Trace,
-    seen: Seen,
+    seen: ReadResult,
     is_hostile: bool,
 }
 
@@ -199,7 +199,7 @@ impl World {
             open: BTreeMap::new(),
             last_call: 0,
             trace: Trace::new(print),
-            seen: Seen::default(),
+            seen: ReadResult::default(),
             is_hostile: true,
             plan,
         }

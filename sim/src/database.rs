@@ -72,7 +72,7 @@ pub struct Met {
     /// Commits that were visible, and that a fail-over lost before the standby had them.
     pub lost_unreplicated: u64,
     /// Folds.
-    pub folds: u64,
+    pub rollups: u64,
     /// Incarnations that another one ended.
     pub ended: u64,
     /// Rows of the inbox that were refused.
@@ -85,7 +85,7 @@ pub struct Entry {
     /// The instant (simulated, ns).
     pub at_ns: u64,
     /// The timeline.
-    pub timeline: i64,
+    pub failover: i64,
     /// The statements, in short.
     pub text: String,
 }
@@ -95,7 +95,7 @@ struct State {
     now_ns: u64,
     /// The clock of the database less `now_ns` (ns since the Unix epoch).
     wall_ns: i128,
-    timeline: i64,
+    failover: i64,
     tables: Tables,
     /// The tables before each of the last commits, if replication is asynchronous.
     past: VecDeque<Tables>,
@@ -152,7 +152,7 @@ impl SimDatabase {
         let state = State {
             now_ns: 0,
             wall_ns: i128::from(wall_ms) * 1_000_000,
-            timeline: 1,
+            failover: 1,
             tables,
             past: VecDeque::new(),
             unreplicated: None,
@@ -248,7 +248,7 @@ impl SimDatabase {
         }
         state.end_open(|_| true);
         state.sessions.clear();
-        state.timeline += 1;
+        state.failover += 1;
         state.met.fail_overs += 1;
         state.down_until_ns = state.now_ns + down_ns;
         let lost = lost.min(state.past.len());
@@ -450,7 +450,7 @@ impl State {
             self.disorder = self.disorder.take().or(self.tables.shared(&open.text));
             open.inbox.into_iter().for_each(|change| self.tables.inbox.apply(change));
             self.met.commits += 1;
-            self.journal.push(Entry { at_ns, timeline: self.timeline, text: open.text });
+            self.journal.push(Entry { at_ns, failover: self.failover, text: open.text });
         }
         if open.is_watched {
             self.ended.insert(no, open.commits);
@@ -469,7 +469,7 @@ impl State {
     /// The error of the database.
     fn begin(&mut self, incarnation: &str, write: &Write) -> Result<(u64, Done), Failure> {
         let mut after = self.tables.clone();
-        let done = after.carry_out(write, (self.timeline, self.clock_ns()), self.wrong).map_err(|why| {
+        let done = after.carry_out(write, (self.failover, self.clock_ns()), self.wrong).map_err(|why| {
             self.met.refused += 1;
             Failure::Refused { why, again: false }
         })?;
@@ -483,7 +483,7 @@ impl State {
                 Lock::Shard(shard) => {
                     shards.extend(after.shards.get(shard).map(|rows| (*shard, Arc::clone(rows))));
                 }
-                Lock::Takings => {}
+                Lock::Acquisitions => {}
             }
         }
         let no = self.next();

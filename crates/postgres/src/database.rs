@@ -1,6 +1,6 @@
 //! [`Database`]: the seam between the store and its database.
 //!
-//! A store sends whole operations, not statements: a commit, a look-up, a beat. Below the seam is PostgreSQL, or the simulated database of
+//! A store sends whole operations, not statements: a commit, a look-up, a heartbeat. Below the seam is PostgreSQL, or the simulated database of
 //! the simulator. A call of a [`Session`] blocks until the database has answered, or until it is known that no answer comes.
 
 use std::time::Duration;
@@ -55,13 +55,13 @@ pub trait Session: Send {
     /// [`Failure`].
     fn join(&mut self, node: &NodeEntry) -> Result<(), Failure>;
 
-    /// Raises the beat of this incarnation, and reads the clock of the database and the beats of the others.
+    /// Raises the heartbeat of this incarnation, and reads the clock of the database and the heartbeats of the others.
     ///
     /// # Errors
     /// [`Failure`].
-    fn beat(&mut self, incarnation: &str) -> Result<Beat, Failure>;
+    fn heartbeat(&mut self, incarnation: &str) -> Result<Heartbeat, Failure>;
 
-    /// Ends another incarnation, if its beat is still `beat`. Then ends its sessions with the database. Returns whether the incarnation has
+    /// Ends another incarnation, if its heartbeat is still `beat`. Then ends its sessions with the database. Returns whether the incarnation has
     /// ended.
     ///
     /// # Errors
@@ -92,7 +92,7 @@ pub trait Session: Send {
     ///
     /// # Errors
     /// [`Failure`].
-    fn take(&mut self, take: &Take) -> Result<Taken, Failure>;
+    fn acquire(&mut self, take: &Acquire) -> Result<Acquisition, Failure>;
 
     /// Gives a shard up. Does nothing if the epoch has moved.
     ///
@@ -100,17 +100,17 @@ pub trait Session: Send {
     /// [`Failure`].
     fn release(&mut self, claim: Claim) -> Result<(), Failure>;
 
-    /// Replaces batches by one fold. Does nothing if the epoch has moved.
+    /// Replaces batches by one rollup. Does nothing if the epoch has moved.
     ///
     /// # Errors
     /// [`Failure`].
-    fn fold(&mut self, fold: &Fold) -> Result<(), Failure>;
+    fn roll_up(&mut self, rollup: &Rollup) -> Result<(), Failure>;
 
     /// Reads from one shard, in one snapshot.
     ///
     /// # Errors
     /// [`Failure`].
-    fn read(&mut self, shard: u32, read: &Read) -> Result<Seen, Failure>;
+    fn read(&mut self, shard: u32, read: &Read) -> Result<ReadResult, Failure>;
 
     /// Reads the oldest rows in the inboxes of these shards, in one snapshot: at most `rows_max` rows of a shard, in the order of their ids,
     /// without the rows `but`. A shard whose epoch has moved in this snapshot is left out, and so is one without rows.
@@ -127,7 +127,7 @@ pub trait Session: Send {
     fn refuse(&mut self, refusals: &[Refusal]) -> Result<(), Failure>;
 }
 
-/// The entry of one incarnation: one run of a process, from its first beat until it ends or stops to beat. Its name is never used again.
+/// The entry of one incarnation: one run of a process, from its first heartbeat until it ends or sends no more heartbeats. Its name is never used again.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NodeEntry {
     /// The random name of the incarnation.
@@ -140,16 +140,16 @@ pub struct NodeEntry {
     pub version: String,
 }
 
-/// The answer to a beat.
+/// The answer to a heartbeat.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Beat {
-    /// The clock of the database when it took the beat (ns since the Unix epoch); `None`: the incarnation has ended.
+pub struct Heartbeat {
+    /// The clock of the database when it took the heartbeat (ns since the Unix epoch); `None`: the incarnation has ended.
     pub wall_ns: Option<i128>,
     /// Whether the incarnation has ended and an operator has adopted the tables since it began, which ends all incarnations.
     pub adopted: bool,
-    /// The timeline of the database. It changes when a standby is promoted.
-    pub timeline: i64,
-    /// The other incarnations that have not ended, each with its beat.
+    /// The failover number of the database (PostgreSQL calls it the timeline). It rises when a standby is promoted.
+    pub failover: i64,
+    /// The other incarnations that have not ended, each with its heartbeat.
     pub others: Vec<(String, i64)>,
 }
 
@@ -175,7 +175,7 @@ pub struct ShardBatch {
     pub wall: i64,
     /// The engine state, if it changed.
     pub counters: Option<[u8; 16]>,
-    /// The changes of the numbers of tasks, see [`counts`](crate::counts); empty: none changed.
+    /// The changes of the numbers of tasks, see [`counts`](crate::shard::counts); empty: none changed.
     pub counts: Vec<u8>,
     /// The records of the ends, one behind the other.
     pub ended: Vec<u8>,
@@ -216,7 +216,7 @@ impl ShardBatch {
 pub struct PutRow {
     /// The id of the task.
     pub id: i64,
-    /// Whether the database has no row of the task.
+    /// Whether the database is without a row of the task.
     pub is_new: bool,
     /// The queue of the task.
     pub queue: QueueName,
@@ -278,26 +278,26 @@ pub enum Resolution {
 
 /// A request for a shard.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Take {
+pub struct Acquire {
     /// The number of the shard.
     pub shard: u32,
     /// The incarnation that takes the shard.
     pub incarnation: String,
     /// The wall clock of the new owner, for the record only (ms).
     pub wall: i64,
-    /// The timeline on which the shard may be taken although it was last taken on an earlier one. The fail-over may have lost a later owner, who
+    /// The failover number with which the shard may be taken although it was last taken with a lower one. The fail-over may have lost a later owner, who
     /// may still answer.
     pub after_loss: Option<i64>,
 }
 
-/// The answer to a [`Take`].
+/// The answer to a [`Acquire`].
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Taken {
+pub enum Acquisition {
     /// The shard is taken.
-    Taken(Box<Snapshot>),
+    Acquired(Box<Snapshot>),
     /// Another incarnation has the shard and has not ended.
     Held(Holder),
-    /// The database has failed over since the shard was last taken, and [`Take::after_loss`] does not name its timeline.
+    /// The database has failed over since the shard was last taken, and [`Acquire::after_loss`] does not name its failover number.
     TooSoon,
     /// The incarnation that asked is not the present one of its process any more.
     Outdated,
@@ -321,9 +321,9 @@ pub struct Snapshot {
     pub epoch: i64,
     /// The secret of the shard.
     pub secret: [u8; 16],
-    /// The newest fold.
-    pub fold: Option<BatchRow>,
-    /// The batches behind the newest fold, in the order of their numbers. The last of them is that of the taking.
+    /// The newest rollup.
+    pub rollup: Option<BatchRow>,
+    /// The batches behind the newest rollup, in the order of their numbers. The last of them is that of the acquisition.
     pub batches: Vec<BatchRow>,
     /// The records of all rules.
     pub rules: Vec<Vec<u8>>,
@@ -331,10 +331,10 @@ pub struct Snapshot {
     pub leased: Vec<i64>,
 }
 
-/// A batch or a fold, as a new owner reads it.
+/// A batch or a rollup, as a new owner reads it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BatchRow {
-    /// The number of the batch, or of the last batch in the fold.
+    /// The number of the batch, or of the last batch in the rollup.
     pub no: i64,
     /// The number of the last change.
     pub seq: i64,
@@ -342,22 +342,22 @@ pub struct BatchRow {
     pub wall: i64,
     /// The engine state, if it changed.
     pub counters: Option<Vec<u8>>,
-    /// The changes of the numbers of tasks. In a fold: the numbers themselves.
+    /// The changes of the numbers of tasks. In a rollup: the numbers themselves.
     pub counts: Vec<u8>,
-    /// The records of the ends. Empty in the fold of a [`Snapshot`], because the history is read later.
+    /// The records of the ends. Empty in the rollup of a [`Snapshot`], because the history is read later.
     pub ended: Vec<u8>,
-    /// In the batch of a taking: how many timelines began since the shard was taken before. Above 0, the database may have lost batches
+    /// In the batch of an acquisition: how many fail-overs there were since the shard was taken before. Above 0, the database may have lost batches
     /// with numbers that were seen. The number stays in the batch, so that an owner who comes later passes the same numbers, even if the
-    /// owner before has written nothing. The epoch has grown by 1,024 for each of the timelines, or by 1.
-    pub timelines_passed: i64,
+    /// owner before has written nothing. The epoch has grown by 1,024 for each of the fail-overs, or by 1.
+    pub failovers_passed: i64,
 }
 
 /// Many batches as one.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Fold {
+pub struct Rollup {
     /// The shard and the epoch of the owner.
     pub claim: Claim,
-    /// The number of the last batch in the fold. All batches before it are removed.
+    /// The number of the last batch in the rollup. All batches before it are removed.
     pub no: i64,
     /// The number of the last change.
     pub seq: i64,
@@ -367,9 +367,9 @@ pub struct Fold {
     pub counters: [u8; 16],
     /// The numbers of tasks of all queues.
     pub counts: Vec<u8>,
-    /// The records of the ends since the fold before. If `replaces_history`: the records of all ends that are remembered.
+    /// The records of the ends since the rollup before. If `replaces_history`: the records of all ends that are remembered.
     pub ended: Vec<u8>,
-    /// Whether all earlier folds are removed, because this fold has the whole history.
+    /// Whether all earlier rollups are removed, because this rollup has the whole history.
     pub replaces_history: bool,
 }
 
@@ -398,7 +398,7 @@ pub enum Read {
     },
     /// The due times of live tasks, as in [`Request::Count`](tickwheel_engine::Request::Count).
     Count(DueHistogram),
-    /// The ends in all folds.
+    /// The ends in all rollups.
     History,
     /// Keys of tasks.
     Keys {
@@ -422,7 +422,7 @@ impl Read {
 
 /// The answer to a [`Read`], and the state of the shard in the same snapshot.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Seen {
+pub struct ReadResult {
     /// The epoch of the owner.
     pub epoch: i64,
     /// The number of the last batch in the snapshot.
@@ -450,7 +450,7 @@ pub enum Rows {
         /// Tasks due at this instant or before are counted (ms); `None`: all are.
         counted: Option<i64>,
     },
-    /// The ends in each fold, in the order of the folds, each with the number of the fold.
+    /// The ends in each rollup, in the order of the rollups, each with the number of the rollup.
     History(Vec<(i64, Vec<u8>)>),
     /// The keys of tasks. Each queue has its first keys, in the order of their bytes.
     Keys(Vec<KeyRow>),
@@ -486,6 +486,9 @@ pub struct InboxPage {
     /// Whether more rows may follow.
     pub more: bool,
 }
+
+/// The longest payload of a row of the inbox (bytes), as in `tickwheel.put`.
+pub(crate) const PAYLOAD_BYTES_MAX: u32 = 1 << 20;
 
 /// A row of the inbox. The functions of the schema write only rows that are right, but a row that was made by hand may have anything.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -7,14 +7,14 @@ use tickwheel_engine::ShardId;
 use tickwheel_store::{Durability, HistoryLimits, OpenStore, OpenedStore, SharedData, Wake, WallClock};
 
 use crate::database::NodeEntry;
-use crate::inbox_row::PayloadCheck;
-use crate::node::Node;
-use crate::run::Threads;
+use crate::process::node::Node;
+use crate::process::run::Threads;
+use crate::shard::inbox_row::PayloadCheck;
+use crate::shard::store::PostgresStore;
 use crate::sql::{Cluster, ClusterClock, Plan, Postgres, SetupError, hex, random};
-use crate::store::PostgresStore;
 
 /// Connections that commit. The shards are spread over them.
-const LANES: usize = 4;
+const COMMIT_WORKERS: usize = 4;
 /// Connections that read: one for pages, counts and the history, and the others for look-ups.
 const READERS: usize = 3;
 
@@ -63,7 +63,7 @@ impl PostgresOptions {
         let Self { url, plan, name, address, version, history, payload_check } = self;
         let postgres = Postgres::at(&url)?;
         let cluster = postgres.prepare(&plan)?;
-        let node = Arc::new(Node::new(cluster.lease_ms, LANES, READERS, Box::new(boot_ns)));
+        let node = Arc::new(Node::new(cluster.lease_ms, COMMIT_WORKERS, READERS, Box::new(boot_ns)));
         // The first random name also shows that the operating system has random bytes.
         random::<8>()?;
         let entry = NodeEntry { incarnation: String::new(), name, address, version };
@@ -78,7 +78,7 @@ impl PostgresOptions {
             history,
             payload_check,
             acquired_page: None,
-            fold_batches: None,
+            rollup_batches: None,
         };
         Ok(shards.map(open).collect())
     }
@@ -100,7 +100,7 @@ pub struct OpenShard {
     history: HistoryLimits,
     payload_check: PayloadCheck,
     acquired_page: Option<usize>,
-    fold_batches: Option<u64>,
+    rollup_batches: Option<u64>,
 }
 
 impl OpenShard {
@@ -112,11 +112,11 @@ impl OpenShard {
         self
     }
 
-    /// Sets after how many batches they are folded. For tests.
+    /// Sets after how many batches they are rolled up. For tests.
     #[doc(hidden)]
     #[must_use]
-    pub fn with_fold_batches(mut self, batches: u64) -> Self {
-        self.fold_batches = Some(batches);
+    pub fn with_rollup_batches(mut self, batches: u64) -> Self {
+        self.rollup_batches = Some(batches);
         self
     }
 }
@@ -126,18 +126,18 @@ impl OpenStore for OpenShard {
     type Error = Infallible;
 
     fn open(self, wake: Wake) -> Result<OpenedStore<PostgresStore>, Infallible> {
-        let Self { shard, process, history, payload_check, acquired_page, fold_batches } = self;
+        let Self { shard, process, history, payload_check, acquired_page, rollup_batches } = self;
         let Process { node, cluster, .. } = &*process;
-        let news = node.register(shard.number(), wake);
+        let completions = node.register(shard.number(), wake);
         let of_clock = Arc::clone(node);
         let wall = WallClock::new(move || {
             let clock = of_clock.clock();
             clock.span(of_clock.now_ns())
         });
-        let store = PostgresStore::new(shard, Arc::clone(node), news);
+        let store = PostgresStore::new(shard, Arc::clone(node), completions);
         let store = store.with_history(history).with_payload_check(payload_check);
         let store = acquired_page.into_iter().fold(store, PostgresStore::with_acquired_page);
-        let store = fold_batches.into_iter().fold(store, PostgresStore::with_fold_batches);
+        let store = rollup_batches.into_iter().fold(store, PostgresStore::with_rollup_batches);
         Ok(OpenedStore {
             store: store.kept_alive_by(Arc::clone(&process)),
             last_wall: cluster.last_wall,
@@ -150,19 +150,15 @@ impl OpenStore for OpenShard {
     }
 }
 
-/// Reads the boot-time clock (ns).
-#[cfg(target_os = "linux")]
+/// Reads the boot-time clock (ns). Without a boot-time clock the monotonic clock serves. It may stand still while the machine sleeps, and
+/// another process may then take the shards unnoticed until the next heartbeat.
 fn boot_ns() -> u64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
-    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
-    seconds.saturating_mul(1_000_000_000).saturating_add(u64::try_from(time.tv_nsec).unwrap_or(0))
-}
+    use rustix::time::{ClockId, clock_gettime};
 
-/// Without a boot-time clock the monotonic clock serves. It may stand still while the machine sleeps, and another process may then take the
-/// shards unnoticed until the next beat.
-#[cfg(not(target_os = "linux"))]
-fn boot_ns() -> u64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    #[cfg(target_os = "linux")]
+    let time = clock_gettime(ClockId::Boottime);
+    #[cfg(not(target_os = "linux"))]
+    let time = clock_gettime(ClockId::Monotonic);
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
     seconds.saturating_mul(1_000_000_000).saturating_add(u64::try_from(time.tv_nsec).unwrap_or(0))
 }

@@ -5,7 +5,7 @@ use tickwheel_queue::wall::CLOCK_GUARD;
 /// The clock of the database, and the clocks that processes still know after it was set.
 ///
 /// # Processes in doubt
-/// A process goes on by the clock of its last answered beat. While the database does not answer, it cannot know that the clock was set back. A
+/// A process goes on by the clock of its last answered heartbeat. While the database does not answer, it cannot know that the clock was set back. A
 /// task that becomes ready meanwhile is ready, and the process delivers it once it is valid again, although the database's clock has not
 /// reached the due time. This is accepted, because no process could do better without a stop of all tasks at each lost beat.
 ///

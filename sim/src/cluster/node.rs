@@ -9,7 +9,7 @@ use tickwheel_engine::{
     Answer as ProductAnswer, CallId as ProductCall, EngineConfig, Input, Now, ShardId, Timestamp, Validity,
 };
 use tickwheel_postgres::database::NodeEntry;
-use tickwheel_postgres::{Beats, Event, Lane, Node, Polls, PostgresStore, Reader, Rest};
+use tickwheel_postgres::{CommitWorker, Event, Heartbeats, Node, Polls, PostgresStore, Reader, Rest};
 use tickwheel_queue::wall::{Reading, WallGuard};
 use tickwheel_queue::{InboxCalls, Shard};
 
@@ -94,7 +94,7 @@ impl SimNode {
     pub(super) fn start(database: &SimDatabase, place: usize, boot: Boot, run: u64, plan: &Plan) -> Self {
         let database = Arc::new(database.at(place));
         let clock = boot.clone();
-        let node = Node::new(plan.lease_ms, plan.lanes, 1, Box::new(move || clock.now_ns()));
+        let node = Node::new(plan.lease_ms, plan.commit_workers, 1, Box::new(move || clock.now_ns()));
         let node = Arc::new(node.with_known_keys(plan.known_keys));
         let entry = NodeEntry {
             incarnation: String::new(),
@@ -102,11 +102,11 @@ impl SimNode {
             address: format!("http://n{place}"),
             version: "1".to_owned(),
         };
-        let beats = Beats::new(Arc::clone(&database), Arc::clone(&node), entry);
+        let beats = Heartbeats::new(Arc::clone(&database), Arc::clone(&node), entry);
         let mut tasks = vec![Fiber::new(move || run_beats(beats, place, run))];
-        for index in 0..plan.lanes {
+        for index in 0..plan.commit_workers {
             let (database, node) = (Arc::clone(&database), Arc::clone(&node));
-            tasks.push(Fiber::new(move || run_lane(index, database, &node)));
+            tasks.push(Fiber::new(move || run_commit_worker(index, database, &node)));
         }
         let polls = Polls::new(Arc::clone(&database), Arc::clone(&node));
         let reader = Reader::new(database, Arc::clone(&node), 0);
@@ -167,11 +167,11 @@ impl SimNode {
 
     /// Wakes the threads that wait for work, and have some now.
     pub(super) fn wake_tasks(&mut self, now_ns: u64) {
-        // The first thread beats, then come the lanes and the reader. The last one never waits for work.
-        let lanes = self.node.lanes();
+        // The first thread beats, then come the commit workers and the reader. The last one never waits for work.
+        let commit_workers = self.node.commit_workers();
         for (index, task) in self.tasks.iter_mut().enumerate().skip(1).filter(|(_, task)| task.waits) {
-            let has_work = if index <= lanes {
-                !self.node.lane(index - 1).is_empty()
+            let has_work = if index <= commit_workers {
+                !self.node.commit_worker(index - 1).is_empty()
             } else {
                 !self.node.reads(0).is_empty()
             };
@@ -194,7 +194,7 @@ impl SimNode {
             let news = self.node.register(number, Box::new(move || wake.store(true, Ordering::Relaxed)));
             let store = PostgresStore::new(id, Arc::clone(&self.node), news)
                 .with_acquired_page(plan.page)
-                .with_fold_batches(plan.fold_batches);
+                .with_rollup_batches(plan.rollup_batches);
             let config = EngineConfig {
                 horizon_ms: plan.horizon_ms,
                 near_bytes_max: plan.near_bytes,
@@ -285,7 +285,7 @@ impl Seat {
     }
 }
 
-fn run_beats(mut beats: Beats<SimDatabase>, place: usize, run: u64) {
+fn run_beats(mut beats: Heartbeats<SimDatabase>, place: usize, run: u64) {
     let mut named = 0;
     loop {
         let wait = beats.turn(|| {
@@ -296,16 +296,19 @@ fn run_beats(mut beats: Beats<SimDatabase>, place: usize, run: u64) {
     }
 }
 
-fn run_lane(index: usize, database: Arc<SimDatabase>, node: &Node) {
-    let mut lane = Lane::new(database);
+fn run_commit_worker(index: usize, database: Arc<SimDatabase>, node: &Node) {
+    let mut commit_worker = CommitWorker::new(database);
     let mut outcomes = Vec::new();
     loop {
-        node.lane(index).take_all().into_iter().for_each(|(shard, job)| lane.push(shard, job));
+        node.commit_worker(index)
+            .take_all()
+            .into_iter()
+            .for_each(|(shard, job)| commit_worker.push(shard, job));
         let Some(incarnation) = node.incarnation() else {
             fibers::wait(Some(AGAIN_NS));
             continue;
         };
-        let rest = lane.turn(&incarnation, &mut outcomes);
+        let rest = commit_worker.turn(&incarnation, &mut outcomes);
         for (shard, outcome) in outcomes.drain(..) {
             node.tell(shard, Event::Job(outcome));
         }

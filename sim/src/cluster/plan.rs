@@ -10,7 +10,7 @@ use crate::rng::Rng;
 pub(super) struct Plan {
     pub(super) nodes: usize,
     pub(super) shards: u32,
-    pub(super) lanes: usize,
+    pub(super) commit_workers: usize,
     pub(super) lease_ms: u32,
     /// The number of calls, and of faults of nodes and of the database, in the hostile part of the run.
     pub(super) calls: u64,
@@ -22,7 +22,7 @@ pub(super) struct Plan {
     pub(super) faults: Faults,
     pub(super) steps_clock: bool,
     pub(super) page: usize,
-    pub(super) fold_batches: u64,
+    pub(super) rollup_batches: u64,
     /// How many keys of tasks the shards of a process may keep in memory.
     pub(super) known_keys: usize,
     pub(super) horizon_ms: u64,
@@ -52,7 +52,7 @@ impl Plan {
         Self {
             nodes: rng.pick(&[2, 2, 3]),
             shards: rng.pick(&[1, 1, 2, 3]),
-            lanes: rng.pick(&[1, 1, 2]),
+            commit_workers: rng.pick(&[1, 1, 2]),
             lease_ms,
             calls: rng.between(60, 200),
             mishaps: rng.between(4, 9),
@@ -62,7 +62,7 @@ impl Plan {
             faults: Faults::draw(rng),
             steps_clock: rng.chance(30),
             page: rng.pick(&[1, 3, 4_096]),
-            fold_batches: rng.pick(&[3, 20, 1_000]),
+            rollup_batches: rng.pick(&[3, 20, 1_000]),
             known_keys: rng.pick(&[0, 3, 20, 2_000_000]),
             horizon_ms: rng.pick(&[2, 400, 10_000, 3_600_000]),
             near_bytes: rng.pick(&[512, 20_000, 1 << 20]),

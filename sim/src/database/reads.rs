@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use tickwheel_engine::{DueHistogram, DueKey, Key, QueueName, Seq, Timestamp, Wanted};
-use tickwheel_postgres::database::{KeyRow, Read, Rows, Seen, TaskRow};
+use tickwheel_postgres::database::{KeyRow, Read, ReadResult, Rows, TaskRow};
 
 use super::tables::{Row, ShardRows};
 
 impl ShardRows {
     /// Answers a question. `counted_max`: how many due times one answer counts at most.
-    pub(super) fn read(&self, read: &Read, counted_max: usize) -> Seen {
+    pub(super) fn read(&self, read: &Read, counted_max: usize) -> ReadResult {
         let rows = match read {
             Read::Find(wanted) => {
                 Rows::Found(wanted.iter().map(|wanted| self.find(wanted).map(task)).collect())
@@ -22,11 +22,11 @@ impl ShardRows {
             }
             Read::Count(histogram) => self.count(histogram, counted_max),
             Read::History => {
-                Rows::History(self.folds.values().map(|fold| (fold.no, fold.ended.clone())).collect())
+                Rows::History(self.rollups.values().map(|rollup| (rollup.no, rollup.ended.clone())).collect())
             }
             Read::Keys { of, max } => Rows::Keys(of.iter().flat_map(|of| self.keys_of(of, *max)).collect()),
         };
-        Seen { epoch: self.epoch, no: self.last_no(), rows }
+        ReadResult { epoch: self.epoch, no: self.last_no(), rows }
     }
 
     fn find(&self, wanted: &Wanted) -> Option<&Row> {

@@ -1,8 +1,8 @@
 //! [`SimSession`]: one session with the database, and the faults on its way.
 
 use tickwheel_postgres::database::{
-    Beat, Claim, Doubt, Failure, Fold, InboxPage, NodeEntry, Read, Refusal, Resolution, Seen, Session,
-    ShardBatch, Take, Taken,
+    Acquire, Acquisition, Claim, Doubt, Failure, Heartbeat, InboxPage, NodeEntry, Read, ReadResult, Refusal,
+    Resolution, Rollup, Session, ShardBatch,
 };
 
 use super::fault::Wrong;
@@ -183,14 +183,14 @@ impl SimSession {
                 };
                 met.resolved[kind] += 1;
             }
-            Done::Taken(Taken::Taken(_)) => met.taken += 1,
-            Done::Folded => met.folds += 1,
+            Done::Acquisition(Acquisition::Acquired(_)) => met.taken += 1,
+            Done::RolledUp => met.rollups += 1,
             Done::Ended(true) => met.ended += 1,
             Done::Joined
-            | Done::Beat(_)
+            | Done::Heartbeat(_)
             | Done::Ended(false)
             | Done::Committed(_)
-            | Done::Taken(Taken::Held(_) | Taken::TooSoon | Taken::Outdated)
+            | Done::Acquisition(Acquisition::Held(_) | Acquisition::TooSoon | Acquisition::Outdated)
             | Done::Released => {}
             Done::Moved(claims) => met.rows_refused += claims.len() as u64,
         }
@@ -202,7 +202,7 @@ impl SimSession {
         state.settle();
         let done = state.tables.clone().carry_out(
             &Write::Resolve(*doubt),
-            (state.timeline, state.clock_ns()),
+            (state.failover, state.clock_ns()),
             state.wrong,
         );
         match done {
@@ -249,14 +249,14 @@ impl Session for SimSession {
         self.write(&Write::Join(node.clone())).map(|_| ())
     }
 
-    fn beat(&mut self, incarnation: &str) -> Result<Beat, Failure> {
-        let Done::Beat(wall_ns) = self.write(&Write::Beat(incarnation.to_owned()))? else {
+    fn heartbeat(&mut self, incarnation: &str) -> Result<Heartbeat, Failure> {
+        let Done::Heartbeat(wall_ns) = self.write(&Write::Heartbeat(incarnation.to_owned()))? else {
             unreachable!("a beat is answered as one")
         };
         let state = self.database.lock();
         let nodes = state.tables.nodes.iter().filter(|(name, row)| !row.ended && *name != incarnation);
         let others = nodes.map(|(name, row)| (name.clone(), row.beat)).collect();
-        Ok(Beat { wall_ns, adopted: false, timeline: state.timeline, others })
+        Ok(Heartbeat { wall_ns, adopted: false, failover: state.failover, others })
     }
 
     fn end(&mut self, incarnation: &str, beat: i64) -> Result<bool, Failure> {
@@ -313,8 +313,8 @@ impl Session for SimSession {
         Ok(resolution)
     }
 
-    fn take(&mut self, take: &Take) -> Result<Taken, Failure> {
-        let Done::Taken(taken) = self.write(&Write::Take(take.clone()))? else {
+    fn acquire(&mut self, take: &Acquire) -> Result<Acquisition, Failure> {
+        let Done::Acquisition(taken) = self.write(&Write::Acquire(take.clone()))? else {
             unreachable!("a taking is answered as one")
         };
         Ok(taken)
@@ -324,11 +324,11 @@ impl Session for SimSession {
         self.write(&Write::Release(claim)).map(|_| ())
     }
 
-    fn fold(&mut self, fold: &Fold) -> Result<(), Failure> {
-        self.write(&Write::Fold(fold.clone())).map(|_| ())
+    fn roll_up(&mut self, rollup: &Rollup) -> Result<(), Failure> {
+        self.write(&Write::Rollup(rollup.clone())).map(|_| ())
     }
 
-    fn read(&mut self, shard: u32, read: &Read) -> Result<Seen, Failure> {
+    fn read(&mut self, shard: u32, read: &Read) -> Result<ReadResult, Failure> {
         self.request()?;
         let seen = {
             let mut state = self.database.lock();

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use tickwheel_engine::{Key, QueueName};
 use tickwheel_postgres::database::{
-    BatchRow, Claim, Doubt, Fold, Holder, NodeEntry, PutRow, Refusal, Resolution, RuleRow, ShardBatch,
-    Snapshot, Take, Taken,
+    Acquire, Acquisition, BatchRow, Claim, Doubt, Holder, NodeEntry, PutRow, Refusal, Resolution, Rollup,
+    RuleRow, ShardBatch, Snapshot,
 };
 
 use super::fault::Wrong;
@@ -37,14 +37,14 @@ pub(super) struct NodeRow {
 pub(super) struct ShardRows {
     pub(super) epoch: i64,
     pub(super) owner: Option<String>,
-    pub(super) timeline: i64,
+    pub(super) failover: i64,
     pub(super) secret: [u8; 16],
     rules: BTreeMap<(i16, String, String), Vec<u8>>,
     pub(super) tasks: BTreeMap<i64, Arc<Row>>,
     /// The index that makes (queue, key) unique.
     pub(super) keys: BTreeMap<(QueueName, Key), i64>,
     pub(super) batches: BTreeMap<i64, Arc<Logged>>,
-    pub(super) folds: BTreeMap<i64, Arc<BatchRow>>,
+    pub(super) rollups: BTreeMap<i64, Arc<BatchRow>>,
 }
 
 /// A row of the table of batches.
@@ -72,14 +72,14 @@ pub(super) struct Row {
 #[derive(Clone, Debug)]
 pub(super) enum Write {
     Join(NodeEntry),
-    Beat(String),
+    Heartbeat(String),
     End { incarnation: String, beat: i64 },
     Leave(String),
     Commit(Vec<ShardBatch>),
     Resolve(Doubt),
-    Take(Take),
+    Acquire(Acquire),
     Release(Claim),
-    Fold(Fold),
+    Rollup(Rollup),
     Refuse(Vec<Refusal>),
 }
 
@@ -87,14 +87,14 @@ pub(super) enum Write {
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Done {
     Joined,
-    /// The clock of the database when it took the beat (ns since the Unix epoch); `None`: the incarnation has ended.
-    Beat(Option<i128>),
+    /// The clock of the database when it took the heartbeat (ns since the Unix epoch); `None`: the incarnation has ended.
+    Heartbeat(Option<i128>),
     Ended(bool),
     Committed(Vec<u32>),
     Resolved(Resolution),
-    Taken(Taken),
+    Acquisition(Acquisition),
     Released,
-    Folded,
+    RolledUp,
     /// The rows that these owners refused were moved.
     Moved(Vec<Claim>),
 }
@@ -104,8 +104,8 @@ pub(super) enum Done {
 pub(super) enum Lock {
     Node(String),
     Shard(u32),
-    /// The lock of the takings.
-    Takings,
+    /// The lock of the acquisitions.
+    Acquisitions,
 }
 
 impl Write {
@@ -113,13 +113,13 @@ impl Write {
     pub(super) fn locks(&self) -> Vec<Lock> {
         match self {
             Self::Join(entry) => vec![Lock::Node(entry.incarnation.clone())],
-            Self::Beat(incarnation) | Self::End { incarnation, .. } | Self::Leave(incarnation) => {
+            Self::Heartbeat(incarnation) | Self::End { incarnation, .. } | Self::Leave(incarnation) => {
                 vec![Lock::Node(incarnation.clone())]
             }
             Self::Commit(batches) => batches.iter().map(|batch| Lock::Shard(batch.claim.shard)).collect(),
             Self::Resolve(Doubt { claim, .. }) | Self::Release(claim) => vec![Lock::Shard(claim.shard)],
-            Self::Take(take) => vec![Lock::Shard(take.shard), Lock::Takings],
-            Self::Fold(fold) => vec![Lock::Shard(fold.claim.shard)],
+            Self::Acquire(take) => vec![Lock::Shard(take.shard), Lock::Acquisitions],
+            Self::Rollup(rollup) => vec![Lock::Shard(rollup.claim.shard)],
             Self::Refuse(refusals) => {
                 let shards: BTreeSet<u32> = refusals.iter().map(|refusal| refusal.claim.shard).collect();
                 shards.into_iter().map(Lock::Shard).collect()
@@ -136,7 +136,7 @@ impl Tables {
     pub(super) fn carry_out(
         &mut self,
         write: &Write,
-        (timeline, wall_ns): (i64, i128),
+        (failover, wall_ns): (i64, i128),
         wrong: Wrong,
     ) -> Result<Done, String> {
         match write {
@@ -147,9 +147,9 @@ impl Tables {
                     Some(_) => Err(format!("duplicate key value: node {}", entry.incarnation)),
                 }
             }
-            Write::Beat(incarnation) => {
+            Write::Heartbeat(incarnation) => {
                 let row = self.nodes.get_mut(incarnation).filter(|row| !row.ended);
-                Ok(Done::Beat(row.map(|row| {
+                Ok(Done::Heartbeat(row.map(|row| {
                     row.beat += 1;
                     wall_ns
                 })))
@@ -175,7 +175,7 @@ impl Tables {
                 Ok(Done::Committed(took_part))
             }
             Write::Resolve(doubt) => Ok(Done::Resolved(self.shard(doubt.claim.shard)?.resolve(doubt))),
-            Write::Take(take) => self.take(take, timeline, wrong).map(Done::Taken),
+            Write::Acquire(take) => self.acquire(take, failover, wrong).map(Done::Acquisition),
             Write::Release(claim) => {
                 let rows = self.shard(claim.shard)?;
                 if rows.epoch == claim.epoch {
@@ -183,9 +183,9 @@ impl Tables {
                 }
                 Ok(Done::Released)
             }
-            Write::Fold(fold) => {
-                self.shard(fold.claim.shard)?.fold(fold);
-                Ok(Done::Folded)
+            Write::Rollup(rollup) => {
+                self.shard(rollup.claim.shard)?.roll_up(rollup);
+                Ok(Done::RolledUp)
             }
             Write::Refuse(refusals) => {
                 let claims = refusals.iter().map(|refusal| refusal.claim);
@@ -209,7 +209,7 @@ impl Tables {
         (owners.len() > 1).then(|| format!("{owners:?} share the shards, after {after}"))
     }
 
-    fn take(&mut self, take: &Take, timeline: i64, wrong: Wrong) -> Result<Taken, String> {
+    fn acquire(&mut self, take: &Acquire, failover: i64, wrong: Wrong) -> Result<Acquisition, String> {
         // One process has all shards.
         let of_shard = self.shards.get(&take.shard);
         let of_all = self.shards.values().filter(|_| wrong != Wrong::TakeBesideOthers);
@@ -217,30 +217,30 @@ impl Tables {
         let others = owners.filter(|owner| **owner != take.incarnation);
         let holder = others.filter_map(|owner| self.nodes.get(owner)).find(|node| !node.ended);
         if let Some(NodeRow { entry: NodeEntry { incarnation, name, address, .. }, .. }) = holder.cloned() {
-            return Ok(Taken::Held(Holder { incarnation, name, address }));
+            return Ok(Acquisition::Held(Holder { incarnation, name, address }));
         }
         let rows = self.shard(take.shard)?;
-        if timeline > rows.timeline && take.after_loss != Some(timeline) {
-            return Ok(Taken::TooSoon);
+        if failover > rows.failover && take.after_loss != Some(failover) {
+            return Ok(Acquisition::TooSoon);
         }
-        let timelines = if wrong == Wrong::SmallStep { 0 } else { timeline - rows.timeline };
-        rows.epoch += if timelines > 0 { EPOCH_STEP_AFTER_LOSS * timelines } else { EPOCH_STEP };
+        let failovers = if wrong == Wrong::SmallStep { 0 } else { failover - rows.failover };
+        rows.epoch += if failovers > 0 { EPOCH_STEP_AFTER_LOSS * failovers } else { EPOCH_STEP };
         rows.owner = Some(take.incarnation.clone());
-        rows.timeline = timeline;
-        rows.log_empty(take.wall, timelines);
-        Ok(Taken::Taken(Box::new(rows.snapshot())))
+        rows.failover = failover;
+        rows.log_empty(take.wall, failovers);
+        Ok(Acquisition::Acquired(Box::new(rows.snapshot())))
     }
 }
 
 impl ShardRows {
     /// Returns the rows of a new shard.
-    pub(super) fn new(secret: [u8; 16], timeline: i64) -> Self {
-        Self { secret, timeline, ..Self::default() }
+    pub(super) fn new(secret: [u8; 16], failover: i64) -> Self {
+        Self { secret, failover, ..Self::default() }
     }
 
     pub(super) fn last_no(&self) -> i64 {
         let last = |no: Option<&i64>| no.copied().unwrap_or(0);
-        last(self.batches.keys().next_back()).max(last(self.folds.keys().next_back()))
+        last(self.batches.keys().next_back()).max(last(self.rollups.keys().next_back()))
     }
 
     /// Looks at the last two batches: their numbers are consecutive, and the epoch never falls.
@@ -255,11 +255,11 @@ impl ShardRows {
     }
 
     /// Writes an empty batch behind all others.
-    fn log_empty(&mut self, wall: i64, timelines_passed: i64) {
+    fn log_empty(&mut self, wall: i64, failovers_passed: i64) {
         let no = self.last_no() + 1;
         let seq = self.batches.values().next_back().map_or(0, |batch| batch.row.seq);
         let (counts, ended) = (Vec::new(), Vec::new());
-        let row = BatchRow { no, seq, wall, counters: None, counts, ended, timelines_passed };
+        let row = BatchRow { no, seq, wall, counters: None, counts, ended, failovers_passed };
         self.batches.insert(no, Arc::new(Logged { epoch: self.epoch, row }));
     }
 
@@ -277,7 +277,7 @@ impl ShardRows {
             counters: batch.counters.map(|counters| counters.to_vec()),
             counts: batch.counts.clone(),
             ended: batch.ended.clone(),
-            timelines_passed: 0,
+            failovers_passed: 0,
         };
         self.batches.insert(batch.no, Arc::new(Logged { epoch: batch.claim.epoch, row }));
         for id in &batch.ends {
@@ -353,35 +353,35 @@ impl ShardRows {
         }
     }
 
-    fn fold(&mut self, fold: &Fold) {
-        // After a fail-over, the batch of the fold may be lost.
-        if self.epoch != fold.claim.epoch || !self.batches.contains_key(&fold.no) {
+    fn roll_up(&mut self, rollup: &Rollup) {
+        // After a fail-over, the batch of the rollup may be lost.
+        if self.epoch != rollup.claim.epoch || !self.batches.contains_key(&rollup.no) {
             return;
         }
-        self.batches.retain(|no, _| *no >= fold.no);
-        if fold.replaces_history {
-            self.folds.clear();
+        self.batches.retain(|no, _| *no >= rollup.no);
+        if rollup.replaces_history {
+            self.rollups.clear();
         }
         let row = BatchRow {
-            no: fold.no,
-            seq: fold.seq,
-            wall: fold.wall,
-            counters: Some(fold.counters.to_vec()),
-            counts: fold.counts.clone(),
-            ended: fold.ended.clone(),
-            timelines_passed: 0,
+            no: rollup.no,
+            seq: rollup.seq,
+            wall: rollup.wall,
+            counters: Some(rollup.counters.to_vec()),
+            counts: rollup.counts.clone(),
+            ended: rollup.ended.clone(),
+            failovers_passed: 0,
         };
-        self.folds.insert(fold.no, Arc::new(row));
+        self.rollups.insert(rollup.no, Arc::new(row));
     }
 
     fn snapshot(&self) -> Snapshot {
-        let fold = self.folds.values().next_back();
-        let folded = fold.map_or(0, |fold| fold.no);
+        let rollup = self.rollups.values().next_back();
+        let rolled_up = rollup.map_or(0, |rollup| rollup.no);
         Snapshot {
             epoch: self.epoch,
             secret: self.secret,
-            fold: fold.map(|fold| BatchRow { ended: Vec::new(), ..BatchRow::clone(fold) }),
-            batches: self.batches.range(folded + 1..).map(|(_, batch)| batch.row.clone()).collect(),
+            rollup: rollup.map(|rollup| BatchRow { ended: Vec::new(), ..BatchRow::clone(rollup) }),
+            batches: self.batches.range(rolled_up + 1..).map(|(_, batch)| batch.row.clone()).collect(),
             rules: self.rules.values().cloned().collect(),
             leased: self.tasks.iter().filter(|(_, row)| row.leased).map(|(id, _)| *id).collect(),
         }

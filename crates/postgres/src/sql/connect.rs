@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::link::{Link, after, row};
 use super::nodes::{TIMELINE, application_name};
 use super::session::PostgresSession;
-use super::setup::SetupError;
+use super::setup_error::SetupError;
 use crate::database::{ConnectFailure, Database, Failure};
 use crate::wire::{Connection, DatabaseUrl, Environment, HostError, OpenError, Pipeline, StepResult};
 
@@ -62,7 +62,7 @@ const SYSTEM: &str = "SELECT identity, system FROM tickwheel.cluster";
 pub struct Postgres {
     url: DatabaseUrl,
     identity: Mutex<Option<String>>,
-    /// The highest timeline that was seen. A server with a lower one is an old primary.
+    /// The highest failover number (timeline) that was seen. A server with a lower one is an old primary.
     timeline: Mutex<i64>,
 }
 
@@ -146,7 +146,7 @@ impl Postgres {
         Ok(())
     }
 
-    /// Checks that the data are those of before, and that no later primary is known.
+    /// Checks that the data are the same as earlier, and that no later primary is known.
     fn check_data(&self, link: &mut Link) -> Result<(), ConnectFailure> {
         let results = ask(link, &[SYSTEM, TIMELINE, SERVER])?;
         let Some(cluster) = results[0].rows.first() else {
@@ -174,7 +174,7 @@ impl Postgres {
         let mut highest = self.timeline.lock().unwrap_or_else(PoisonError::into_inner);
         if timeline < *highest {
             return Err(ConnectFailure::Unreachable(format!(
-                "it has the timeline {timeline}, and {} was seen: it is a primary of before a fail-over",
+                "it has the timeline {timeline}, and {} was seen: it is the old primary of an earlier fail-over",
                 *highest
             )));
         }

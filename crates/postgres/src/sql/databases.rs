@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::connect::Postgres;
 use super::link::row;
-use super::setup::SetupError;
+use super::setup_error::SetupError;
 use crate::database::Failure;
 use crate::wire::{DatabaseUrl, Pipeline};
 

@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use super::commit::BEGIN;
 use super::link::Link;
-use crate::database::{Claim, Failure, InboxEntry, InboxPage, Refusal};
-use crate::inbox_row::PAYLOAD_BYTES_MAX;
+use crate::database::{Claim, Failure, InboxEntry, InboxPage, PAYLOAD_BYTES_MAX, Refusal};
 use crate::wire::{Param, Pipeline, Row};
 
 const READ_LIMIT: Duration = Duration::from_secs(30);

@@ -1,12 +1,12 @@
-//! Beats, and the ends of incarnations.
+//! Heartbeats, and the ends of incarnations.
 
 use std::time::Duration;
 
 use super::link::{Link, no_warning, row};
-use crate::database::{Beat, Failure, NodeEntry};
+use crate::database::{Failure, Heartbeat, NodeEntry};
 use crate::wire::{Param, Pipeline};
 
-/// A beat whose answer takes longer than this is of no use.
+/// A heartbeat whose answer takes longer than this is of no use.
 const BEAT_LIMIT: Duration = Duration::from_millis(1_500);
 /// The entry of a process waits this long for the standby, so that the log can say what is missing. No shard is taken before.
 const JOIN_LIMIT: Duration = Duration::from_secs(10);
@@ -14,7 +14,7 @@ const END_LIMIT: Duration = Duration::from_secs(2);
 /// The newest kind of record that this program reads.
 const READS: i32 = 1;
 
-/// The timeline of the database, as an expression: the first 8 digits of the name of a log file.
+/// The failover number of the database (PostgreSQL calls it the timeline), as an expression: the first 8 digits of the name of a log file.
 macro_rules! timeline {
     () => {
         "('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::int8"
@@ -42,7 +42,7 @@ SELECT coalesce(c.adopted_at >= n.started_at, false) FROM tickwheel.cluster c, t
 
 const OTHERS: &str = "SELECT node, beat FROM tickwheel.node WHERE NOT ended AND node <> $1 ORDER BY node";
 
-/// The row lock waits for a beat in flight. A takeover that only read the row would win beside it.
+/// The row lock waits for a heartbeat in flight. A takeover that only read the row would win beside it.
 const END: &str = "UPDATE tickwheel.node SET ended = true WHERE node = $1 AND beat = $2 AND NOT ended";
 
 const LEAVE: &str = "UPDATE tickwheel.node SET ended = true WHERE node = $1";
@@ -50,7 +50,7 @@ const LEAVE: &str = "UPDATE tickwheel.node SET ended = true WHERE node = $1";
 const HAS_ENDED: &str = "SELECT coalesce((SELECT ended FROM tickwheel.node WHERE node = $1), true)";
 
 /// The backend of a machine that is silent may hold locks for hours. This call does not wait for their ends, because this process has to
-/// beat meanwhile; a taking waits for the lock of its shard.
+/// beat meanwhile; an acquisition waits for the lock of its shard.
 const TERMINATE: &str = "\
 SELECT count(*) FROM (
     SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -78,7 +78,7 @@ pub(super) fn join(link: &mut Link, node: &NodeEntry) -> Result<(), Failure> {
     })
 }
 
-pub(super) fn beat(link: &mut Link, incarnation: &str) -> Result<Beat, Failure> {
+pub(super) fn heartbeat(link: &mut Link, incarnation: &str) -> Result<Heartbeat, Failure> {
     let mut pipeline = Pipeline::new();
     // Without BEGIN, all steps are one transaction, which ends with the pipeline. Its answer comes after the commit.
     pipeline.kept(BEAT, vec![Param::Text(incarnation.into())]);
@@ -97,7 +97,7 @@ pub(super) fn beat(link: &mut Link, incarnation: &str) -> Result<Beat, Failure> 
     }
     let timeline = row(&results, 2, 0)?.get(0)?;
     let adopted = wall_us.is_none() && was_adopted(link, incarnation)?;
-    Ok(Beat { wall_ns: wall_us.map(|us| i128::from(us) * 1_000), adopted, timeline, others })
+    Ok(Heartbeat { wall_ns: wall_us.map(|us| i128::from(us) * 1_000), adopted, failover: timeline, others })
 }
 
 fn was_adopted(link: &mut Link, incarnation: &str) -> Result<bool, Failure> {

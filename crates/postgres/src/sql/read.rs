@@ -5,7 +5,7 @@ use std::time::Duration;
 use tickwheel_engine::{DueHistogram, DueKey, Filter, QueueName, Seq, Timestamp, Wanted};
 
 use super::link::{Link, foreign, row};
-use crate::database::{Failure, KeyRow, LIST_LIMIT, Read, Rows, Seen, TaskRow};
+use crate::database::{Failure, KeyRow, LIST_LIMIT, Read, ReadResult, Rows, TaskRow};
 use crate::wire::{Param, Pipeline, Row};
 
 const READ_LIMIT: Duration = Duration::from_secs(30);
@@ -69,7 +69,7 @@ const SCAN_FILTER: &str = page!(
 /// The statements after it in the flight are planned with their values. The setting of the session comes back with the end of the flight.
 const WITH_VALUES: &str = "SELECT set_config('plan_cache_mode', 'force_custom_plan', true)";
 
-/// Counts up to the due time of the last task that is looked at, so that all tasks of one instant are counted together.
+/// Counts up to the due time of the last task that is read, so that all tasks of one instant are counted together.
 const COUNT: &str = seen!(
     "WITH edge AS (SELECT (SELECT due_at FROM tickwheel.task WHERE shard = $1 AND due_at > $2 AND due_at <= $3 \
          ORDER BY due_at, put_seq OFFSET $4 LIMIT 1) AS at) \
@@ -79,7 +79,7 @@ const COUNT: &str = seen!(
 );
 
 const HISTORY: &str =
-    seen!("SELECT no, ended FROM tickwheel.fold f WHERE f.shard = $1 ORDER BY no", "t.no, t.ended");
+    seen!("SELECT no, ended FROM tickwheel.rollup f WHERE f.shard = $1 ORDER BY no", "t.no, t.ended");
 
 /// Each queue is a part of the unique index.
 const KEYS: &str = seen!(
@@ -88,7 +88,7 @@ const KEYS: &str = seen!(
     "t.queue, t.key, t.id"
 );
 
-pub(super) fn read(link: &mut Link, shard: u32, read: &Read) -> Result<Seen, Failure> {
+pub(super) fn read(link: &mut Link, shard: u32, read: &Read) -> Result<ReadResult, Failure> {
     let number = shard.cast_signed();
     match read {
         Read::Find(wanted) => find(link, number, wanted),
@@ -112,7 +112,7 @@ fn ask(link: &mut Link, pipeline: &Pipeline<'_>, limit: Duration) -> Result<(i64
     Ok((epoch, no, results.pop().map(|last| last.rows).unwrap_or_default()))
 }
 
-fn find(link: &mut Link, shard: i32, wanted: &[Wanted]) -> Result<Seen, Failure> {
+fn find(link: &mut Link, shard: i32, wanted: &[Wanted]) -> Result<ReadResult, Failure> {
     let mut keys = (Vec::new(), Vec::new(), Vec::new());
     let mut ids = (Vec::new(), Vec::new());
     for (place, wanted) in (0..).zip(wanted) {
@@ -151,7 +151,7 @@ fn find(link: &mut Link, shard: i32, wanted: &[Wanted]) -> Result<Seen, Failure>
             *place.ok_or_else(|| foreign("a place that was not asked for"))? = Some(task(row, 3)?);
         }
     }
-    Ok(Seen { epoch, no, rows: Rows::Found(found) })
+    Ok(ReadResult { epoch, no, rows: Rows::Found(found) })
 }
 
 fn task(row: &Row, at: usize) -> Result<TaskRow, Failure> {
@@ -165,7 +165,7 @@ fn scan(
     until: Timestamp,
     max: usize,
     filter: Option<&Filter>,
-) -> Result<Seen, Failure> {
+) -> Result<ReadResult, Failure> {
     let max = max.max(1);
     let one_more = i64::try_from(max).unwrap_or(i64::MAX).saturating_add(1);
     let mut params = vec![
@@ -199,10 +199,10 @@ fn scan(
     tasks.truncate(max);
     let more = i64::try_from(tasks.len()).is_ok_and(|count| count < found);
     let tasks = tasks.into_iter().map(|(_, task)| task).collect();
-    Ok(Seen { epoch, no, rows: Rows::Page { tasks, more } })
+    Ok(ReadResult { epoch, no, rows: Rows::Page { tasks, more } })
 }
 
-fn count(link: &mut Link, shard: i32, histogram: &DueHistogram) -> Result<Seen, Failure> {
+fn count(link: &mut Link, shard: i32, histogram: &DueHistogram) -> Result<ReadResult, Failure> {
     // Tasks due at the place of the start itself are before it.
     let after = histogram.start();
     let after_ms = if after.put_seq == Seq::ZERO { after.due_at.as_ms() - 1 } else { after.due_at.as_ms() };
@@ -228,24 +228,24 @@ fn count(link: &mut Link, shard: i32, histogram: &DueHistogram) -> Result<Seen, 
         }
     }
     dues.sort_unstable();
-    Ok(Seen { epoch, no, rows: Rows::Dues { dues, counted } })
+    Ok(ReadResult { epoch, no, rows: Rows::Dues { dues, counted } })
 }
 
-fn history(link: &mut Link, shard: i32) -> Result<Seen, Failure> {
+fn history(link: &mut Link, shard: i32) -> Result<ReadResult, Failure> {
     let mut pipeline = Pipeline::new();
     pipeline.kept(HISTORY, vec![Param::Int4(shard)]);
     let (epoch, no, rows) = ask(link, &pipeline, READ_LIMIT)?;
-    let mut folds = Vec::with_capacity(rows.len());
+    let mut rollups = Vec::with_capacity(rows.len());
     for row in &rows {
         if let Some(no) = row.get::<Option<i64>>(2)? {
-            folds.push((no, row.get::<&[u8]>(3)?.to_vec()));
+            rollups.push((no, row.get::<&[u8]>(3)?.to_vec()));
         }
     }
-    folds.sort_by_key(|(no, _)| *no);
-    Ok(Seen { epoch, no, rows: Rows::History(folds) })
+    rollups.sort_by_key(|(no, _)| *no);
+    Ok(ReadResult { epoch, no, rows: Rows::History(rollups) })
 }
 
-fn keys(link: &mut Link, shard: i32, of: &[(QueueName, String)], max: usize) -> Result<Seen, Failure> {
+fn keys(link: &mut Link, shard: i32, of: &[(QueueName, String)], max: usize) -> Result<ReadResult, Failure> {
     let queues: Vec<&str> = of.iter().map(|(queue, _)| queue.as_str()).collect();
     let afters: Vec<&str> = of.iter().map(|(_, after)| after.as_str()).collect();
     let max = i64::try_from(max).unwrap_or(i64::MAX);
@@ -262,5 +262,5 @@ fn keys(link: &mut Link, shard: i32, of: &[(QueueName, String)], max: usize) -> 
             keys.push(KeyRow { queue, key, id: row.get(4)? });
         }
     }
-    Ok(Seen { epoch, no, rows: Rows::Keys(keys) })
+    Ok(ReadResult { epoch, no, rows: Rows::Keys(keys) })
 }

@@ -176,7 +176,7 @@ CREATE TABLE tickwheel.batch (
     counts      bytea NULL,
     ended       bytea NULL,
     -- In the row of a taking: how many timelines began since the shard was taken before. Each may have lost numbers that were seen.
-    timelines_passed int8 NOT NULL DEFAULT 0,
+    failovers_passed int8 NOT NULL DEFAULT 0,
     PRIMARY KEY (shard, no)
 )
 WITH (
@@ -189,7 +189,7 @@ WITH (
 );
 
 -- The sum of the rows of `batch` up to this number.
-CREATE TABLE tickwheel.fold (
+CREATE TABLE tickwheel.rollup (
     shard       int4 NOT NULL,
     no          int8 NOT NULL,
     epoch       int8 NOT NULL,
@@ -204,7 +204,7 @@ WITH (vacuum_truncate = false, toast.vacuum_truncate = false);
 
 -- Ends of tasks are numbers and hashes; compressing them costs time and gains nothing.
 ALTER TABLE tickwheel.batch ALTER COLUMN ended SET STORAGE EXTERNAL, ALTER COLUMN ended SET STATISTICS 0;
-ALTER TABLE tickwheel.fold ALTER COLUMN ended SET STORAGE EXTERNAL, ALTER COLUMN ended SET STATISTICS 0;
+ALTER TABLE tickwheel.rollup ALTER COLUMN ended SET STORAGE EXTERNAL, ALTER COLUMN ended SET STATISTICS 0;
 
 -- Puts and cancels that transactions of users made. The owner of the shard deletes a row in the transaction that carries its effect.
 CREATE TABLE tickwheel.inbox (

@@ -3,8 +3,8 @@
 use super::link::Link;
 use super::{commit, inbox, nodes, read, shards};
 use crate::database::{
-    Beat, Claim, Doubt, Failure, Fold, InboxPage, NodeEntry, Read, Refusal, Resolution, Seen, Session,
-    ShardBatch, Take, Taken,
+    Acquire, Acquisition, Claim, Doubt, Failure, Heartbeat, InboxPage, NodeEntry, Read, ReadResult, Refusal,
+    Resolution, Rollup, Session, ShardBatch,
 };
 
 /// One session with PostgreSQL, through one connection.
@@ -24,8 +24,8 @@ impl Session for PostgresSession {
         nodes::join(&mut self.link, node)
     }
 
-    fn beat(&mut self, incarnation: &str) -> Result<Beat, Failure> {
-        nodes::beat(&mut self.link, incarnation)
+    fn heartbeat(&mut self, incarnation: &str) -> Result<Heartbeat, Failure> {
+        nodes::heartbeat(&mut self.link, incarnation)
     }
 
     fn end(&mut self, incarnation: &str, beat: i64) -> Result<bool, Failure> {
@@ -44,19 +44,19 @@ impl Session for PostgresSession {
         shards::resolve(&mut self.link, doubt)
     }
 
-    fn take(&mut self, take: &Take) -> Result<Taken, Failure> {
-        shards::take(&mut self.link, take)
+    fn acquire(&mut self, take: &Acquire) -> Result<Acquisition, Failure> {
+        shards::acquire(&mut self.link, take)
     }
 
     fn release(&mut self, claim: Claim) -> Result<(), Failure> {
         shards::release(&mut self.link, claim)
     }
 
-    fn fold(&mut self, fold: &Fold) -> Result<(), Failure> {
-        shards::fold(&mut self.link, fold)
+    fn roll_up(&mut self, rollup: &Rollup) -> Result<(), Failure> {
+        shards::roll_up(&mut self.link, rollup)
     }
 
-    fn read(&mut self, shard: u32, read: &Read) -> Result<Seen, Failure> {
+    fn read(&mut self, shard: u32, read: &Read) -> Result<ReadResult, Failure> {
         read::read(&mut self.link, shard, read)
     }
 

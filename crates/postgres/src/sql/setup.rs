@@ -9,13 +9,12 @@ use super::commit::BEGIN;
 use super::connect::Postgres;
 use super::link::{Link, foreign, row};
 use super::nodes::timeline;
-use crate::database::{ConnectFailure, Failure};
+use super::setup_error::{FORMAT, SetupError};
+use crate::database::Failure;
 use crate::wire::{Param, Pipeline};
 
 const SCHEMA: &str = include_str!("schema.sql");
 const ROLES: &str = include_str!("roles.sql");
-/// The format of the tables that this program reads and writes.
-const FORMAT: i32 = 1;
 /// The newest kind of record that this program writes.
 const FEATURE: i32 = 1;
 /// The number of the lock that keeps two processes from making the tables at the same time: the letters `tickwhee`.
@@ -51,11 +50,11 @@ const CLUSTER: &str = "SELECT identity, shards, lease_ms, format, clock FROM tic
 const SECRET: &str = "SELECT secret FROM tickwheel.shard WHERE shard = 0";
 
 const LAST_WALL: &str = "\
-SELECT greatest(0, (SELECT max(wall) FROM tickwheel.batch), (SELECT max(wall) FROM tickwheel.fold))";
+SELECT greatest(0, (SELECT max(wall) FROM tickwheel.batch), (SELECT max(wall) FROM tickwheel.rollup))";
 
 const BEATS: &str = "SELECT node, beat, name, address FROM tickwheel.node WHERE NOT ended ORDER BY node";
 
-/// All nodes of before are over. The unknown timeline makes each shard go on with higher numbers when it is taken.
+/// All earlier nodes are over. The unknown failover number (`timeline`) makes each shard go on with higher numbers when it is taken.
 const ADOPT: &str = "\
 WITH ended AS (UPDATE tickwheel.node SET ended = true WHERE NOT ended),
     freed AS (UPDATE tickwheel.shard SET owner = NULL, timeline = -1, epoch = epoch + 1)
@@ -79,7 +78,7 @@ pub struct Plan {
     pub shards: Option<u32>,
     /// The kind of clock.
     pub clock: ClusterClock,
-    /// How long the beat of a process must stand still before another process takes its shards (ms). Only for a new data set.
+    /// How long the heartbeat of a process must stand still before another process takes its shards (ms). Only for a new data set.
     pub lease_ms: u32,
     /// Whether the tables are made or brought to the present format if needed. Otherwise an administrator does that.
     pub migrates: bool,
@@ -110,101 +109,12 @@ pub struct Cluster {
     pub identity: String,
     /// The number of shards.
     pub shards: u32,
-    /// How long the beat of a process must stand still before another process takes its shards (ms).
+    /// How long the heartbeat of a process must stand still before another process takes its shards (ms).
     pub lease_ms: u32,
     /// The secret of the first shard.
     pub secret: [u8; 16],
     /// The latest wall clock in the records.
     pub last_wall: Timestamp,
-}
-
-/// Why the data set cannot be used.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum SetupError {
-    /// The URL is wrong.
-    #[error("{0}")]
-    Url(String),
-    /// The database does not answer at present.
-    #[error("{0}")]
-    Unreachable(String),
-    /// The database refuses, or is not as it should be.
-    #[error("{0}")]
-    Refused(String),
-    /// The tables are missing, and this process may not make them.
-    #[error(
-        "the database has no tables of Tickwheel, and this process may not make them; an administrator makes them with `tickwheel cluster \
-         sql | psql`, as a superuser or the owner of the database"
-    )]
-    NoTables,
-    /// The tables are missing, and the database refuses to make them, for example because the role may not.
-    #[error(
-        "the database has no tables of Tickwheel, and it refuses to make them: {0}; an administrator makes them with `tickwheel cluster sql | \
-         psql`, as a superuser or the owner of the database"
-    )]
-    NotMade(String),
-    /// A later release made the tables.
-    #[error(
-        "the tables have the format {found}, and this release reads the formats up to {FORMAT}; start a later release"
-    )]
-    Later {
-        /// The format of the tables.
-        found: i32,
-    },
-    /// The data set has another number of shards.
-    #[error(
-        "the data set was made with {found} shards, and the number never changes, so {wanted} are refused; leave the number away, or export \
-         the tasks and import them into a new data set"
-    )]
-    Shards {
-        /// The number of the data set.
-        found: u32,
-        /// The number that was asked for.
-        wanted: u32,
-    },
-    /// The number of shards is out of range.
-    #[error("a data set has 1 to {SHARDS_MAX} shards, not {0}")]
-    ShardsRange(u32),
-    /// The data set has the other kind of clock.
-    #[error("the data set has a {found} clock, and the kind never changes; {advice}")]
-    Clock {
-        /// The kind that the data set has.
-        found: String,
-        /// The action that helps.
-        advice: &'static str,
-    },
-    /// Another session has the lock of those that make the tables.
-    #[error(
-        "the lock for making the tables was not free within 10 s, and Tickwheel holds it for less than a second: {holder}"
-    )]
-    Locked {
-        /// The session, and how to end it.
-        holder: String,
-    },
-    /// The operating system has no random bytes.
-    #[error("get random bytes from the operating system: {0}")]
-    Random(String),
-    /// A thread cannot be started, or the first beat was not answered.
-    #[error("{0}")]
-    Start(String),
-}
-
-impl From<ConnectFailure> for SetupError {
-    fn from(failure: ConnectFailure) -> Self {
-        match failure {
-            ConnectFailure::Unreachable(why) => Self::Unreachable(why),
-            ConnectFailure::Refused(why) => Self::Refused(why),
-        }
-    }
-}
-
-impl From<Failure> for SetupError {
-    fn from(failure: Failure) -> Self {
-        match failure {
-            Failure::Refused { why, again: false } => Self::Refused(why),
-            Failure::Refused { why, again: true } | Failure::Gone { why } => Self::Unreachable(why),
-        }
-    }
 }
 
 /// Returns the statements that make the tables and the roles, for an administrator.
@@ -245,7 +155,7 @@ pub struct Found {
     pub identity: String,
     /// The number of shards.
     pub shards: u32,
-    /// How long the beat of a process must stand still before another process takes its shards (ms).
+    /// How long the heartbeat of a process must stand still before another process takes its shards (ms).
     pub lease_ms: u32,
 }
 
@@ -268,7 +178,7 @@ impl Postgres {
         Ok(Some(Found { identity, shards: number(1)?, lease_ms: number(2)? }))
     }
 
-    /// Watches the beats of all processes for 1.2 times the lease of the data set, and ends at the first one that moves. Returns the process that
+    /// Watches the heartbeats of all processes for 1.2 times the lease of the data set, and ends at the first one that moves. Returns the process that
     /// works with the data set, as its name and its address; `None`: none does. Returns at once if no process is known.
     ///
     /// # Errors
@@ -297,7 +207,7 @@ impl Postgres {
     }
 
     /// Makes a data set usable that came from a dump, or was restored to an earlier time: the numbers of all shards go on higher, and no
-    /// node of before is known any more.
+    /// earlier nodes is known any more.
     ///
     /// # Errors
     /// [`SetupError`].
@@ -312,7 +222,7 @@ impl Postgres {
     }
 }
 
-/// A process that has not ended, and its beat.
+/// A process that has not ended, and its heartbeat.
 #[derive(PartialEq, Eq)]
 struct Beating {
     node: String,

@@ -1,7 +1,7 @@
-//! Takes, resolves, folds and releases shards.
+//! Takes, resolves, rolls up and releases shards.
 //!
 //! One process has all shards. Without this rule, two processes that begin to ask at the same time could share the shards for good, and neither
-//! would ever be ready. The first taking of a process holds a lock. A process that has a shard needs no lock for the others, because no other
+//! would ever be ready. The first acquisition of a process holds a lock. A process that has a shard needs no lock for the others, because no other
 //! process can take one.
 
 use std::time::Duration;
@@ -9,14 +9,16 @@ use std::time::Duration;
 use super::commit::BEGIN;
 use super::link::{Link, foreign, row};
 use super::nodes::TIMELINE;
-use crate::database::{BatchRow, Claim, Doubt, Failure, Fold, Holder, Resolution, Snapshot, Take, Taken};
+use crate::database::{
+    Acquire, Acquisition, BatchRow, Claim, Doubt, Failure, Holder, Resolution, Rollup, Snapshot,
+};
 use crate::wire::{Param, Pipeline, Row, StepResult};
 
 const READ_LIMIT: Duration = Duration::from_secs(30);
-/// The epoch rises by this much for each timeline that began since: the epochs in between may have been given out and lost.
+/// The epoch rises by this much for each fail-over since: the epochs in between may have been given out and lost.
 const STEP_AFTER_LOSS: i64 = 1_024;
 
-/// The number of the lock that keeps two processes from taking shards at the same time: the letters `tickwhet`.
+/// The number of the lock that keeps two processes from acquiring shards at the same time: the letters `tickwhet`.
 const TAKE_LOCK: i64 = 0x7469_636b_7768_6574;
 
 /// The epoch of the shard, a living process that has this shard or another one, and whether the asking process has a shard.
@@ -38,24 +40,24 @@ WHERE shard = $1 AND epoch = $3
 RETURNING epoch";
 
 const NEWEST_FOLD: &str = "\
-SELECT no, seq, wall, counters, counts FROM tickwheel.fold WHERE shard = $1 ORDER BY no DESC LIMIT 1";
+SELECT no, seq, wall, counters, counts FROM tickwheel.rollup WHERE shard = $1 ORDER BY no DESC LIMIT 1";
 
 const BATCHES: &str = "\
-SELECT no, seq, wall, counters, counts, ended, timelines_passed FROM tickwheel.batch
-WHERE shard = $1 AND no > coalesce((SELECT max(no) FROM tickwheel.fold WHERE shard = $1), 0) ORDER BY no";
+SELECT no, seq, wall, counters, counts, ended, failovers_passed FROM tickwheel.batch
+WHERE shard = $1 AND no > coalesce((SELECT max(no) FROM tickwheel.rollup WHERE shard = $1), 0) ORDER BY no";
 
 const RULES: &str = "SELECT record FROM tickwheel.rule WHERE shard = $1 ORDER BY kind, queue, name";
 
 const LEASED: &str =
     "SELECT coalesce(array_agg(id ORDER BY id), '{}') FROM tickwheel.task WHERE shard = $1 AND leased";
 
-/// The batch of a taking. No commit of an earlier owner has its number, so none can follow unnoticed.
+/// The batch of an acquisition. No commit of an earlier owner has its number, so none can follow unnoticed.
 const BATCH_OF_TAKING: &str = "\
-INSERT INTO tickwheel.batch (shard, no, epoch, seq, wall, timelines_passed)
+INSERT INTO tickwheel.batch (shard, no, epoch, seq, wall, failovers_passed)
 SELECT $1, l.no + 1, s.epoch, l.seq, greatest(l.wall, $3), $4
 FROM tickwheel.shard s CROSS JOIN LATERAL (
     SELECT no, seq, wall FROM tickwheel.batch WHERE shard = $1
-    UNION ALL SELECT no, seq, wall FROM tickwheel.fold WHERE shard = $1
+    UNION ALL SELECT no, seq, wall FROM tickwheel.rollup WHERE shard = $1
     UNION ALL SELECT 0, 0, 0
     ORDER BY no DESC LIMIT 1
 ) l
@@ -77,33 +79,33 @@ const LAST: &str = "SELECT max(no) FROM tickwheel.batch WHERE shard = $1";
 
 const RELEASE: &str = "UPDATE tickwheel.shard SET owner = NULL WHERE shard = $1 AND epoch = $2";
 
-/// After a fail-over, the batch of the fold may be lost. The fold has what it changed, so the fold is not made then, and nothing is removed.
-const FOLD: &str = "\
-INSERT INTO tickwheel.fold (shard, no, epoch, seq, wall, counters, counts, ended)
+/// After a fail-over, the batch of the rollup may be lost. The rollup has what it changed, so the rollup is not made then, and nothing is removed.
+const ROLL_UP: &str = "\
+INSERT INTO tickwheel.rollup (shard, no, epoch, seq, wall, counters, counts, ended)
 SELECT s.shard, $3, s.epoch, $4, $5, $6, $7, $8
 FROM tickwheel.shard s JOIN tickwheel.batch b ON b.shard = s.shard AND b.no = $3
 WHERE s.shard = $1 AND s.epoch = $2 ON CONFLICT DO NOTHING";
 
-/// The fold before has removed the batches before it, so the walk begins there. While a snapshot is held open, the dead rows of all of them are
+/// The rollup before has removed the batches before it, so the walk begins there. While a snapshot is held open, the dead rows of all of them are
 /// still in the index.
 const FORGET_BATCHES: &str = "\
 DELETE FROM tickwheel.batch b USING tickwheel.shard s
 WHERE s.shard = $1 AND s.epoch = $2 AND b.shard = s.shard AND b.no < $3
-    AND b.no >= coalesce((SELECT max(f.no) FROM tickwheel.fold f WHERE f.shard = $1 AND f.no < $3), 0)
-    AND EXISTS (SELECT FROM tickwheel.fold n WHERE n.shard = $1 AND n.no = $3)";
+    AND b.no >= coalesce((SELECT max(f.no) FROM tickwheel.rollup f WHERE f.shard = $1 AND f.no < $3), 0)
+    AND EXISTS (SELECT FROM tickwheel.rollup n WHERE n.shard = $1 AND n.no = $3)";
 
-/// Only the newest fold needs the numbers of tasks.
+/// Only the newest rollup needs the numbers of tasks.
 const FORGET_COUNTS: &str = "\
-UPDATE tickwheel.fold f SET counts = NULL FROM tickwheel.shard s
+UPDATE tickwheel.rollup f SET counts = NULL FROM tickwheel.shard s
 WHERE s.shard = $1 AND s.epoch = $2 AND f.shard = s.shard AND f.no < $3 AND f.counts IS NOT NULL
-    AND EXISTS (SELECT FROM tickwheel.fold n WHERE n.shard = $1 AND n.no = $3)";
+    AND EXISTS (SELECT FROM tickwheel.rollup n WHERE n.shard = $1 AND n.no = $3)";
 
 const FORGET_FOLDS: &str = "\
-DELETE FROM tickwheel.fold f USING tickwheel.shard s
+DELETE FROM tickwheel.rollup f USING tickwheel.shard s
 WHERE s.shard = $1 AND s.epoch = $2 AND f.shard = s.shard AND f.no < $3
-    AND EXISTS (SELECT FROM tickwheel.fold n WHERE n.shard = $1 AND n.no = $3)";
+    AND EXISTS (SELECT FROM tickwheel.rollup n WHERE n.shard = $1 AND n.no = $3)";
 
-pub(super) fn take(link: &mut Link, take: &Take) -> Result<Taken, Failure> {
+pub(super) fn acquire(link: &mut Link, take: &Acquire) -> Result<Acquisition, Failure> {
     let shard = Param::Int4(take.shard.cast_signed());
     let me = Param::Text(take.incarnation.as_str().into());
     let mut pipeline = Pipeline::new();
@@ -114,21 +116,21 @@ pub(super) fn take(link: &mut Link, take: &Take) -> Result<Taken, Failure> {
         return Err(foreign(&format!("there is no shard {}", take.shard)));
     };
     if let Some(holder) = holder(found)? {
-        return Ok(Taken::Held(holder));
+        return Ok(Acquisition::Held(holder));
     }
     let (epoch, before, has_shards): (i64, i64, bool) = (found.get(0)?, found.get(1)?, found.get(6)?);
     let secret =
         <[u8; 16]>::try_from(found.get::<&[u8]>(2)?).map_err(|_| foreign("the secret has not 16 bytes"))?;
     let timeline: i64 = row(&results, 1, 0)?.get(0)?;
-    let timelines_passed = timeline.saturating_sub(before).max(0);
-    if timelines_passed > 0 && take.after_loss != Some(timeline) {
-        return Ok(Taken::TooSoon);
+    let failovers_passed = timeline.saturating_sub(before).max(0);
+    if failovers_passed > 0 && take.after_loss != Some(timeline) {
+        return Ok(Acquisition::TooSoon);
     }
-    let step = STEP_AFTER_LOSS.saturating_mul(timelines_passed).max(1);
+    let step = STEP_AFTER_LOSS.saturating_mul(failovers_passed).max(1);
 
     let mut pipeline = Pipeline::new();
     pipeline.text(BEGIN);
-    // The lock has a statement of its own: the next statement then has a newer snapshot, in which all earlier takings are.
+    // The lock has a statement of its own: the next statement then has a newer snapshot, in which all earlier acquisitions are.
     let lock = if has_shards { "SELECT" } else { "SELECT pg_advisory_xact_lock($1)" };
     pipeline.kept(lock, if has_shards { Vec::new() } else { vec![Param::Int8(TAKE_LOCK)] });
     let claim = vec![shard.clone(), me.clone(), Param::Int8(epoch), Param::Int8(step), Param::Int8(timeline)];
@@ -138,7 +140,7 @@ pub(super) fn take(link: &mut Link, take: &Take) -> Result<Taken, Failure> {
     }
     pipeline.kept(
         BATCH_OF_TAKING,
-        vec![shard, me, Param::Int8(take.wall), Param::Int8(timelines_passed), Param::Int8(epoch + step)],
+        vec![shard, me, Param::Int8(take.wall), Param::Int8(failovers_passed), Param::Int8(epoch + step)],
     );
     let results = link.commit(&mut pipeline)?;
     let results = &results[2..];
@@ -149,8 +151,8 @@ pub(super) fn take(link: &mut Link, take: &Take) -> Result<Taken, Failure> {
             again: true,
         });
     };
-    let snapshot = snapshot(taken.get(0)?, secret, timelines_passed, results)?;
-    Ok(Taken::Taken(Box::new(snapshot)))
+    let snapshot = snapshot(taken.get(0)?, secret, failovers_passed, results)?;
+    Ok(Acquisition::Acquired(Box::new(snapshot)))
 }
 
 fn holder(row: &Row) -> Result<Option<Holder>, Failure> {
@@ -164,10 +166,10 @@ fn holder(row: &Row) -> Result<Option<Holder>, Failure> {
 fn snapshot(
     epoch: i64,
     secret: [u8; 16],
-    timelines_passed: i64,
+    failovers_passed: i64,
     results: &[StepResult],
 ) -> Result<Snapshot, Failure> {
-    let fold = match results[1].rows.first() {
+    let rollup = match results[1].rows.first() {
         Some(row) => Some(batch_row(row, false)?),
         None => None,
     };
@@ -178,10 +180,10 @@ fn snapshot(
         rules.push(row.get::<&[u8]>(0)?.to_vec());
     }
     let leased = row(results, 4, 0)?.get(0)?;
-    let last = batches.last().or(fold.as_ref());
+    let last = batches.last().or(rollup.as_ref());
     let (seq, wall) = last.map_or((0, 0), |last| (last.seq, last.wall));
     let no = row(results, 5, 0)?.get(0)?;
-    // The row of the taking has the wall clock of this owner, which is no news to it.
+    // The row of the acquisition has the wall clock of this owner, which is no completions to it.
     batches.push(BatchRow {
         no,
         seq,
@@ -189,9 +191,9 @@ fn snapshot(
         counters: None,
         counts: Vec::new(),
         ended: Vec::new(),
-        timelines_passed,
+        failovers_passed,
     });
-    Ok(Snapshot { epoch, secret, fold, batches, rules, leased })
+    Ok(Snapshot { epoch, secret, rollup, batches, rules, leased })
 }
 
 fn batch_row(row: &Row, is_batch: bool) -> Result<BatchRow, Failure> {
@@ -205,7 +207,7 @@ fn batch_row(row: &Row, is_batch: bool) -> Result<BatchRow, Failure> {
         counters: bytes(3)?,
         counts: bytes(4)?.unwrap_or_default(),
         ended: if is_batch { bytes(5)?.unwrap_or_default() } else { Vec::new() },
-        timelines_passed: if is_batch { row.get(6)? } else { 0 },
+        failovers_passed: if is_batch { row.get(6)? } else { 0 },
     })
 }
 
@@ -238,8 +240,8 @@ pub(super) fn release(link: &mut Link, claim: Claim) -> Result<(), Failure> {
     link.commit(&mut pipeline).map(drop)
 }
 
-pub(super) fn fold(link: &mut Link, fold: &Fold) -> Result<(), Failure> {
-    let Fold { claim, no, seq, wall, counters, counts, ended, replaces_history } = fold;
+pub(super) fn roll_up(link: &mut Link, rollup: &Rollup) -> Result<(), Failure> {
+    let Rollup { claim, no, seq, wall, counters, counts, ended, replaces_history } = rollup;
     let [shard, epoch] = params(*claim);
     let at = || vec![shard.clone(), epoch.clone(), Param::Int8(*no)];
     let mut pipeline = Pipeline::new();
@@ -248,7 +250,7 @@ pub(super) fn fold(link: &mut Link, fold: &Fold) -> Result<(), Failure> {
     let mut row = at();
     row.extend([Param::Int8(*seq), Param::Int8(*wall)]);
     row.extend([&counters[..], counts, ended].map(|bytes| Param::Bytea(bytes.into())));
-    pipeline.kept(FOLD, row);
+    pipeline.kept(ROLL_UP, row);
     pipeline.kept(FORGET_BATCHES, at());
     pipeline.kept(if *replaces_history { FORGET_FOLDS } else { FORGET_COUNTS }, at());
     link.commit(&mut pipeline).map(drop)

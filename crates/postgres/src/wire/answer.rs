@@ -35,7 +35,7 @@ pub(crate) enum Transaction {
 pub(crate) enum Broken {
     /// The database ended the session.
     Fatal(Box<DbError>),
-    /// The message has no place here, or its bytes are wrong.
+    /// The message does not belong here, or its bytes are wrong.
     Violation(String),
 }
 

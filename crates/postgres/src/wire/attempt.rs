@@ -1,4 +1,4 @@
-//! [`Attempt`]: one attempt to get a session from one host.
+//! [`Attempt`]: one attempt to get a session from one host. The hosts of a URL are attempted in their order.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::time::Instant;
@@ -7,7 +7,7 @@ use postgres_protocol::message::frontend;
 use rustls::pki_types::ServerName;
 
 use super::connection::Connection;
-use super::error::HostError;
+use super::error::{HostError, OpenError};
 use super::pipeline::Pipeline;
 use super::socket::Socket;
 use super::startup::{Login, StartError};
@@ -17,6 +17,57 @@ use super::url::{DatabaseUrl, Host, HostKind, SessionAttrs};
 
 /// At most this many addresses of a name are tried.
 const ADDRESSES_MAX: usize = 8;
+
+impl Connection {
+    /// Opens a session at the first host of the URL that gives one, at the latest at `deadline`. Each host gets its
+    /// share of the time, so that one that is silent leaves time for the others.
+    ///
+    /// The look-up of a name is done by the system and keeps its own limit.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    #[cfg(test)]
+    pub(crate) fn open(
+        url: &DatabaseUrl,
+        application_name: &str,
+        settings: &[(&str, &str)],
+        deadline: Instant,
+    ) -> Result<Self, OpenError> {
+        Self::open_first(url, application_name, settings, deadline, Ok)
+    }
+
+    /// As `open`, at the first host whose session `accept` takes. A host may give a session and be the wrong one all the
+    /// same, such as a primary from before a fail-over.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub(crate) fn open_first<T>(
+        url: &DatabaseUrl,
+        application_name: &str,
+        settings: &[(&str, &str)],
+        deadline: Instant,
+        mut accept: impl FnMut(Self) -> Result<T, HostError>,
+    ) -> Result<T, OpenError> {
+        let hosts = url.hosts();
+        let mut errors = Vec::with_capacity(hosts.len());
+        for (nth, host) in hosts.iter().enumerate() {
+            let start = now();
+            let share = deadline.saturating_duration_since(start)
+                / (hosts.len() - nth).try_into().unwrap_or(u32::MAX);
+            let limit = url.connect_timeout().map_or(share, |limit| limit.min(share));
+            let attempt = Attempt { url, host, application_name, settings, deadline: start + limit };
+            match attempt.open().and_then(&mut accept) {
+                Ok(accepted) => return Ok(accepted),
+                Err(error) => errors.push(error),
+            }
+        }
+        // A host that is away may have another configuration, so only the word of all of them is final.
+        match errors.iter().all(|error| error.is_refused) {
+            true => Err(OpenError::Refused(errors)),
+            false => Err(OpenError::Unreachable(errors)),
+        }
+    }
+}
 
 /// One attempt to get a session from one host.
 pub(crate) struct Attempt<'a> {

@@ -14,14 +14,12 @@ use postgres_protocol::message::backend::Message;
 use postgres_protocol::message::frontend::{self, BindError};
 
 use super::answer::{self, Answer, Broken, Complete, Plan, Transaction};
-use super::attempt::Attempt;
-use super::error::{DbError, HostError, Notice, OpenError, RunError};
+use super::error::{DbError, Notice, RunError};
 use super::message::{self, MESSAGE_BYTES_MAX};
 use super::pipeline::{Pipeline, Sql, StepResult};
 use super::row::Column;
 use super::startup::{self, Login, Session, StartError};
-use super::transport::{Transport, TransportError, now};
-use super::url::DatabaseUrl;
+use super::transport::{Transport, TransportError};
 
 /// The server takes no message that is longer: the limit of its memory for one value is 1 GiB less one byte.
 const SENT_BYTES_MAX: usize = (1 << 30) - 1;
@@ -49,55 +47,6 @@ struct Statement {
 }
 
 impl Connection {
-    /// Opens a session at the first host of the URL that gives one, at the latest at `deadline`. Each host gets its
-    /// share of the time, so that one that is silent leaves time for the others.
-    ///
-    /// The look-up of a name is done by the system and keeps its own limit.
-    ///
-    /// # Errors
-    /// [`OpenError`].
-    #[cfg(test)]
-    pub(crate) fn open(
-        url: &DatabaseUrl,
-        application_name: &str,
-        settings: &[(&str, &str)],
-        deadline: Instant,
-    ) -> Result<Self, OpenError> {
-        Self::open_first(url, application_name, settings, deadline, Ok)
-    }
-
-    /// As `open`, at the first host whose session `accept` takes. A host may give a session and be the wrong one all the
-    /// same, such as a primary of before a fail-over.
-    ///
-    /// # Errors
-    /// [`OpenError`].
-    pub(crate) fn open_first<T>(
-        url: &DatabaseUrl,
-        application_name: &str,
-        settings: &[(&str, &str)],
-        deadline: Instant,
-        mut accept: impl FnMut(Self) -> Result<T, HostError>,
-    ) -> Result<T, OpenError> {
-        let hosts = url.hosts();
-        let mut errors = Vec::with_capacity(hosts.len());
-        for (nth, host) in hosts.iter().enumerate() {
-            let start = now();
-            let share = deadline.saturating_duration_since(start)
-                / (hosts.len() - nth).try_into().unwrap_or(u32::MAX);
-            let limit = url.connect_timeout().map_or(share, |limit| limit.min(share));
-            let attempt = Attempt { url, host, application_name, settings, deadline: start + limit };
-            match attempt.open().and_then(&mut accept) {
-                Ok(accepted) => return Ok(accepted),
-                Err(error) => errors.push(error),
-            }
-        }
-        // A host that is away may have another configuration, so only the word of all of them is final.
-        match errors.iter().all(|error| error.is_refused) {
-            true => Err(OpenError::Refused(errors)),
-            false => Err(OpenError::Unreachable(errors)),
-        }
-    }
-
     /// Starts a session on a stream that is connected.
     pub(crate) fn start(
         mut transport: Transport,

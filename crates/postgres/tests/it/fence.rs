@@ -2,16 +2,16 @@
 
 use tickwheel_engine::{Key, QueueName};
 use tickwheel_postgres::database::{
-    Claim, Database as _, NodeEntry, PutRow, Session as _, ShardBatch, Take, Taken,
+    Acquire, Acquisition, Claim, Database as _, NodeEntry, PutRow, Session as _, ShardBatch,
 };
 use tickwheel_postgres::{ClusterClock, Plan, Postgres, PostgresSession};
 
 const SHARDS: u32 = 3;
 
 fn take(session: &mut PostgresSession, shard: u32) -> (Claim, i64) {
-    let take = Take { shard, incarnation: "one".to_owned(), wall: 1, after_loss: None };
-    match session.take(&take) {
-        Ok(Taken::Taken(snapshot)) => {
+    let take = Acquire { shard, incarnation: "one".to_owned(), wall: 1, after_loss: None };
+    match session.acquire(&take) {
+        Ok(Acquisition::Acquired(snapshot)) => {
             let no = snapshot.batches.last().expect("the batch of the taking").no;
             (Claim { shard, epoch: snapshot.epoch }, no)
         }

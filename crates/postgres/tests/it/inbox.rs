@@ -99,7 +99,7 @@ fn due_times_are_kept_to_the_millisecond_and_the_past_is_now() {
     let task = get(&queue, "q", "far").expect("it is there");
     let ms: i64 = 4_102_444_800_124;
     assert_eq!((task.due_at.as_ms(), &task.body.payload[..]), (ms, &b"text"[..]), "rounded up");
-    // The answer of the beat may be under way, so the clock of the process can be behind that of the database, but never before it.
+    // The answer of the heartbeat may be under way, so the clock of the process can be behind that of the database, but never before it.
     let due = database.psql(
         "SELECT ceil(extract(epoch FROM due) * 1000)::int8
          FROM (SELECT clock_timestamp() + interval '300 ms') d(due), tickwheel.put('q', 'soon', due)",

@@ -2,7 +2,6 @@
 
 mod clock;
 mod fence;
-mod folds;
 mod inbox;
 mod kit;
 mod outages;
@@ -10,6 +9,7 @@ mod ownership;
 mod plans;
 mod replication;
 mod roles;
+mod rollups;
 mod schema;
 mod servers;
 mod space;

@@ -204,7 +204,7 @@ fn changes_are_refused_while_a_commit_is_late() {
     session.run("ROLLBACK");
     until("its look-up is answered", || texts(&queue).len() == 1);
     queue.put(put("before", Duration::ZERO)).wait().expect("stored");
-    // The beats go on, so the process keeps its shard, and only its commits wait.
+    // The heartbeats go on, so the process keeps its shard, and only its commits wait.
     session.run("BEGIN; LOCK TABLE tickwheel.batch IN SHARE MODE");
     until_left(|| queue.put(put("with-it", Duration::ZERO)).wait().map(drop));
     let later = || queue.put(put("later", Duration::ZERO)).wait();

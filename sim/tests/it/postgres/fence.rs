@@ -1,7 +1,7 @@
 //! Orders of events that seeds seldom meet: only the comparison of the epochs keeps a former owner from a commit, and only the comparison of
-//! the beats keeps a process from ending another one that has just beaten.
+//! the heartbeats keeps a process from ending another one that has just beaten.
 
-use tickwheel_postgres::database::{Claim, Database, NodeEntry, Session, ShardBatch, Take, Taken};
+use tickwheel_postgres::database::{Acquire, Acquisition, Claim, Database, NodeEntry, Session, ShardBatch};
 use tickwheel_sim::bugs::STATEMENTS;
 use tickwheel_sim::database::{Faults, SimDatabase, SimSession, Wrong};
 
@@ -17,10 +17,10 @@ fn join(database: &SimDatabase, name: &str) -> SimSession {
     session
 }
 
-/// Takes the shard, also on the second timeline, and returns the claim and the number of the batch of the taking.
+/// Takes the shard, also on the second timeline, and returns the claim and the number of the batch of the acquisition.
 fn take(session: &mut SimSession, name: &str) -> (Claim, i64) {
-    let take = Take { shard: 0, incarnation: name.to_owned(), wall: 0, after_loss: Some(2) };
-    let Ok(Taken::Taken(snapshot)) = session.take(&take) else { panic!("the shard is free") };
+    let take = Acquire { shard: 0, incarnation: name.to_owned(), wall: 0, after_loss: Some(2) };
+    let Ok(Acquisition::Acquired(snapshot)) = session.acquire(&take) else { panic!("the shard is free") };
     let last = snapshot.batches.last().expect("the taking is a batch");
     (Claim { shard: 0, epoch: snapshot.epoch }, last.no)
 }
@@ -42,7 +42,7 @@ fn batch(claim: Claim, no: i64) -> ShardBatch {
     }
 }
 
-/// A fail-over loses the last batch of an owner, and the taking of the next owner gets the number of that batch. So the next batch of the
+/// A fail-over loses the last batch of an owner, and the acquisition of the next owner gets the number of that batch. So the next batch of the
 /// former owner fits. Returns the batch that stands in the wrong place.
 fn stale_commit(wrong: Wrong) -> Option<String> {
     let database = SimDatabase::new(1, 1, [0; 16], 1_500_000_000_000);
@@ -57,8 +57,8 @@ fn stale_commit(wrong: Wrong) -> Option<String> {
     let mut next = join(&database, "next");
     assert_eq!(next.end("former", 0), Ok(true));
     for after_loss in [None, Some(1)] {
-        let soon = Take { shard: 0, incarnation: "next".to_owned(), wall: 0, after_loss };
-        assert_eq!(next.take(&soon), Ok(Taken::TooSoon), "an owner may be lost that still answers");
+        let soon = Acquire { shard: 0, incarnation: "next".to_owned(), wall: 0, after_loss };
+        assert_eq!(next.acquire(&soon), Ok(Acquisition::TooSoon), "an owner may be lost that still answers");
     }
     assert_eq!(take(&mut next, "next").1, no + 2);
     let mut former = database.connect("former").expect("it answers");
@@ -76,7 +76,7 @@ fn a_commit_that_does_not_compare_the_epoch_lets_a_former_owner_in() {
     assert!(found.contains("has epoch 1, and the shard 1025"), "{found}");
 }
 
-/// Another process saw a beat for a lease, and its request to end the incarnation arrives behind the next beat. Returns whether the shard
+/// Another process saw a heartbeat for a lease, and its request to end the incarnation arrives behind the next beat. Returns whether the shard
 /// is taken from an owner that is valid.
 fn end_of_the_living(wrong: Wrong) -> bool {
     let database = SimDatabase::new(1, 1, [0; 16], 1_500_000_000_000);
@@ -84,12 +84,12 @@ fn end_of_the_living(wrong: Wrong) -> bool {
     let mut living = join(&database, "living");
     let (claim, _) = take(&mut living, "living");
     let mut other = join(&database, "other");
-    let seen = other.beat("other").expect("it answers").others;
+    let seen = other.heartbeat("other").expect("it answers").others;
     assert_eq!(seen, [("living".to_owned(), 0)]);
-    assert!(living.beat("living").expect("it answers").wall_ns.is_some(), "it is valid from now on");
+    assert!(living.heartbeat("living").expect("it answers").wall_ns.is_some(), "it is valid from now on");
     let has_ended = other.end("living", 0).expect("it answers");
-    let asked = Take { shard: 0, incarnation: "other".to_owned(), wall: 0, after_loss: None };
-    let is_taken = matches!(other.take(&asked), Ok(Taken::Taken(_)));
+    let asked = Acquire { shard: 0, incarnation: "other".to_owned(), wall: 0, after_loss: None };
+    let is_taken = matches!(other.acquire(&asked), Ok(Acquisition::Acquired(_)));
     assert_eq!(has_ended, is_taken);
     assert_eq!(database.owner(0).0 > claim.epoch, is_taken);
     is_taken

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tickwheel_engine::{Reply, Request, RequestId, ShardId, ShardStore, Validity};
 use tickwheel_postgres::database::{Database, NodeEntry, Session};
-use tickwheel_postgres::{Beats, Event, Lane, Node, PostgresStore, ReadJob};
+use tickwheel_postgres::{CommitWorker, Event, Heartbeats, Node, PostgresStore, ReadRequest};
 use tickwheel_sim::database::{Faults, SimDatabase, SimSession};
 use tickwheel_store::HistoryLimits;
 
@@ -17,11 +17,11 @@ pub(crate) struct Pumped {
     store: PostgresStore,
     node: Arc<Node>,
     database: Arc<SimDatabase>,
-    lane: Lane<SimDatabase>,
-    beats: Beats<SimDatabase>,
+    commit_worker: CommitWorker<SimDatabase>,
+    beats: Heartbeats<SimDatabase>,
     beat_ns: u64,
     reader: Option<SimSession>,
-    reads: VecDeque<ReadJob>,
+    reads: VecDeque<ReadRequest>,
     names: String,
     named: u64,
     /// The faults that begin once the shard was taken. A taking that is repeated shows its own wall clock to the next one.
@@ -52,8 +52,8 @@ impl Pumped {
         let database = Arc::new(database.clone());
         let mut pumped = Self {
             store,
-            lane: Lane::new(Arc::clone(&database)),
-            beats: Beats::new(Arc::clone(&database), Arc::clone(&node), entry),
+            commit_worker: CommitWorker::new(Arc::clone(&database)),
+            beats: Heartbeats::new(Arc::clone(&database), Arc::clone(&node), entry),
             node,
             database,
             beat_ns: 0,
@@ -63,7 +63,7 @@ impl Pumped {
             named: 0,
             faults,
         };
-        pumped.beat();
+        pumped.heartbeat();
         while pumped.node.incarnation().is_none() {
             pumped.pass(100);
         }
@@ -74,11 +74,11 @@ impl Pumped {
     pub(crate) fn pass(&mut self, ms: u64) {
         for _ in 0..ms.div_ceil(100) {
             self.database.set_now(self.database.now_ns() + 100_000_000);
-            self.beat();
+            self.heartbeat();
         }
     }
 
-    fn beat(&mut self) {
+    fn heartbeat(&mut self) {
         if self.database.now_ns() < self.beat_ns {
             return;
         }
@@ -92,13 +92,17 @@ impl Pumped {
     }
 
     fn work(&mut self) {
-        self.beat();
-        self.node.lane(0).take_all().into_iter().for_each(|(shard, job)| self.lane.push(shard, job));
+        self.heartbeat();
+        self.node
+            .commit_worker(0)
+            .take_all()
+            .into_iter()
+            .for_each(|(shard, job)| self.commit_worker.push(shard, job));
         let mut outcomes = Vec::new();
         if let Some(incarnation) = self.node.incarnation() {
-            let _rest = self.lane.turn(&incarnation, &mut outcomes);
+            let _rest = self.commit_worker.turn(&incarnation, &mut outcomes);
             self.reads.extend(self.node.reads(0).take_all());
-            if let Some(ReadJob { shard, no, read }) = self.reads.pop_front() {
+            if let Some(ReadRequest { shard, no, read }) = self.reads.pop_front() {
                 let session = self.reader.take().map_or_else(|| self.database.connect(&incarnation), Ok);
                 let seen = session.ok().and_then(|mut session| {
                     let seen = session.read(shard, &read).ok();
@@ -107,7 +111,7 @@ impl Pumped {
                 });
                 match seen {
                     Some(seen) => self.node.tell(shard, Event::Read(no, Ok(seen))),
-                    None => self.reads.push_front(ReadJob { shard, no, read }),
+                    None => self.reads.push_front(ReadRequest { shard, no, read }),
                 }
             }
         }

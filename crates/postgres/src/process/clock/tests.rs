@@ -99,10 +99,10 @@ fn the_clock_of_another_machine_counts_although_it_is_a_little_behind() {
     assert_eq!(clock.span(6 * SECOND), Some(span_of(other)));
 }
 
-/// One beat of the model: the time before it, how long the question and the answer are on their way (true ns), and the pace of the boot-time
+/// One heartbeat of the model: the time before it, how long the question and the answer are on their way (true ns), and the pace of the boot-time
 /// clock meanwhile (parts in a million).
 #[derive(Clone, Debug)]
-struct Beat {
+struct Heartbeat {
     before_ns: u64,
     there_ns: u64,
     back_ns: u64,
@@ -111,14 +111,14 @@ struct Beat {
     set_ns: i128,
 }
 
-fn beat() -> impl Strategy<Value = Beat> {
+fn heartbeat() -> impl Strategy<Value = Heartbeat> {
     let way = || prop_oneof![4 => 0..2 * MS, 1 => 0..5 * SECOND];
     let before = prop_oneof![4 => 0..2 * SECOND, 1 => 0..600 * SECOND];
     // A step is longer than the longest round trip and the drift of the longest pause, so an answer shows it.
     let set = prop_oneof![8 => Just(0), 1 => at(20)..at(4_000), 1 => at(-4_000)..at(-20)];
     // One part less than what is allowed for, because the pace of the one clock by the other is rounded.
     (before, way(), way(), -199..=199_i128, set).prop_map(
-        |(before_ns, there_ns, back_ns, fast_ppm, set_ns)| Beat {
+        |(before_ns, there_ns, back_ns, fast_ppm, set_ns)| Heartbeat {
             before_ns,
             there_ns,
             back_ns,
@@ -162,7 +162,7 @@ proptest! {
 
     /// The clock of the database is in the interval at every moment, from an answer on that was asked for after the clock was set.
     #[test]
-    fn the_clock_is_always_in_the_interval(beats in prop::collection::vec(beat(), 1..40)) {
+    fn the_clock_is_always_in_the_interval(beats in prop::collection::vec(heartbeat(), 1..40)) {
         let mut model = Model { wall_ns: at(1_000_000), boot_ns: at(1_000), fast_ppm: 0 };
         let mut clock = DatabaseClock::default();
         let mut is_known = false;

@@ -10,23 +10,25 @@ use tickwheel_engine::{
 use tickwheel_store::records::{RecordError, RecordReader};
 use tickwheel_store::{HistoryLimits, InboxRow, QueueStore, RowEnd};
 
-use crate::batch::encode;
-use crate::database::{Claim, Holder, InboxPage, Read, Refusal, Rows, Seen, Snapshot, Take, Taken, TaskRow};
-use crate::inbox_row::{self, PayloadCheck};
-use crate::known_keys::{KeyPage, KnownKeys};
-use crate::lane::{Job, Outcome};
-use crate::node::{Event, News, Node, ReadJob};
-use crate::owned::{Asked, Committing, Owned, Paging};
+use crate::database::{
+    Acquire, Acquisition, Claim, Holder, InboxPage, Read, ReadResult, Refusal, Rows, Snapshot, TaskRow,
+};
+use crate::process::commit_worker::{Job, Outcome};
+use crate::process::node::{Completions, Event, Node, ReadRequest};
+use crate::shard::batch::encode;
+use crate::shard::inbox_row::{self, PayloadCheck};
+use crate::shard::known_keys::{KeyPage, KnownKeys};
+use crate::shard::owned::{Committing, Owned, Paging, PendingRead};
 
-/// Batches are folded once there are this many.
-const FOLD_BATCHES: u64 = 1_000;
+/// Batches are rolled up once there are this many.
+const ROLLUP_BATCHES: u64 = 1_000;
 /// The entries in a page of the `Acquired` reply to a new owner, and the keys of one queue in a page of keys.
 const ACQUIRED_PAGE: usize = 4_096;
 
 /// Keeps the tasks of one shard in PostgreSQL, behind [`ShardStore`].
 ///
 /// The tasks stay in the database. In memory are the numbers of tasks of each queue, the rules, and the ends that are remembered. Each commit
-/// is a batch with a number; the lane of the shard sends it, and resends it if the answer was lost, so the engine never learns of an unknown
+/// is a batch with a number; the commit worker of the shard sends it, and resends it if the answer was lost, so the engine never learns of an unknown
 /// outcome. A look-up of a key that no task has mostly needs no question, because the store knows the keys of all tasks, as far as they have room
 /// ([`Node::with_known_keys`]). A read is answered once all batches in its snapshot were answered, so that a reply never shows a commit that is answered later.
 ///
@@ -36,13 +38,13 @@ const ACQUIRED_PAGE: usize = 4_096;
 pub struct PostgresStore {
     shard: ShardId,
     node: Arc<Node>,
-    news: Arc<News>,
+    completions: Arc<Completions>,
     history: HistoryLimits,
     payload_check: PayloadCheck,
     page: usize,
-    fold_batches: u64,
+    rollup_batches: u64,
     phase: Phase,
-    /// The number of the next question to the readers. A number is never used again, so an answer of before is recognised.
+    /// The number of the next question to the readers. A number is never used again, so an earlier answer is recognised.
     next_read: u64,
     /// Questions under way.
     reads: BTreeMap<u64, Question>,
@@ -50,7 +52,7 @@ pub struct PostgresStore {
     holder: Option<Holder>,
     /// The incarnation that last had the shard, unless it gave the shard back.
     last: Option<String>,
-    /// Whether the last answer to a taking was [`Taken::TooSoon`].
+    /// Whether the last answer to an acquisition was [`Acquisition::TooSoon`].
     is_too_soon: bool,
     reader: RecordReader,
     /// Ends with the store.
@@ -60,7 +62,7 @@ pub struct PostgresStore {
 #[derive(Debug)]
 enum Phase {
     Unowned,
-    Taking { request: RequestId, incarnation: String },
+    Acquiring { request: RequestId, incarnation: String },
     Owned(Box<Owned>),
     Releasing(RequestId),
 }
@@ -75,7 +77,7 @@ struct Question {
 
 #[derive(Debug)]
 enum Asker {
-    Engine(Asked),
+    Engine(PendingRead),
     /// The store, which asks for the ends that are remembered.
     History,
     /// The store, which asks for a page of keys in the reading with this number.
@@ -83,23 +85,23 @@ enum Asker {
 }
 
 impl Asker {
-    fn engine(self) -> Option<Asked> {
+    fn engine(self) -> Option<PendingRead> {
         if let Self::Engine(asked) = self { Some(asked) } else { None }
     }
 }
 
 impl PostgresStore {
-    /// Returns the store of one shard. `news` is what [`Node::register`] returned for the shard.
+    /// Returns the store of one shard. `completions` is what [`Node::register`] returned for the shard.
     #[must_use]
-    pub fn new(shard: ShardId, node: Arc<Node>, news: Arc<News>) -> Self {
+    pub fn new(shard: ShardId, node: Arc<Node>, completions: Arc<Completions>) -> Self {
         Self {
             shard,
             node,
-            news,
+            completions,
             history: HistoryLimits::default(),
             payload_check: |_, _| Ok(()),
             page: ACQUIRED_PAGE,
-            fold_batches: FOLD_BATCHES,
+            rollup_batches: ROLLUP_BATCHES,
             phase: Phase::Unowned,
             next_read: 0,
             reads: BTreeMap::new(),
@@ -133,10 +135,10 @@ impl PostgresStore {
         self
     }
 
-    /// Sets after how many batches they are folded. The default is 1,000.
+    /// Sets after how many batches they are rolled up. The default is 1,000.
     #[must_use]
-    pub fn with_fold_batches(mut self, batches: u64) -> Self {
-        self.fold_batches = batches;
+    pub fn with_rollup_batches(mut self, batches: u64) -> Self {
+        self.rollup_batches = batches;
         self
     }
 
@@ -165,14 +167,14 @@ impl PostgresStore {
         if self.holder.as_ref().is_some_and(|holder| self.node.is_alive(holder)) {
             return self.reply(request, Reply::Held);
         }
-        let take = Take {
+        let take = Acquire {
             shard: shard.number(),
             incarnation: incarnation.clone(),
             wall: wall.as_ms(),
             after_loss: self.node.may_take_after_loss(self.last.as_deref()),
         };
-        self.phase = Phase::Taking { request, incarnation };
-        self.node.submit(self.shard.number(), Job::Take(take));
+        self.phase = Phase::Acquiring { request, incarnation };
+        self.node.submit(self.shard.number(), Job::Acquire(take));
     }
 
     /// Forgets the state of an ownership that is over, and answers what was asked under it.
@@ -183,7 +185,7 @@ impl PostgresStore {
                 self.last = Some(owned.incarnation.clone());
                 owned.requests().collect()
             }
-            Phase::Taking { .. } | Phase::Releasing(_) | Phase::Unowned => Vec::new(),
+            Phase::Acquiring { .. } | Phase::Releasing(_) | Phase::Unowned => Vec::new(),
         };
         let questions = std::mem::take(&mut self.reads).into_values();
         let asked = questions.filter_map(|question| question.asker.engine()).map(|asked| asked.request);
@@ -273,14 +275,14 @@ impl PostgresStore {
     }
 
     fn read(&mut self, request: RequestId, read: Read) {
-        self.ask(Asker::Engine(Asked { request, read: read.clone() }), read);
+        self.ask(Asker::Engine(PendingRead { request, read: read.clone() }), read);
     }
 
     fn ask(&mut self, asker: Asker, read: Read) {
         let Some(last_no) = self.owned().map(|owned| owned.last_no) else { return };
         self.next_read += 1;
         self.reads.insert(self.next_read, Question { asker, last_no });
-        self.node.ask(ReadJob { shard: self.shard.number(), no: self.next_read, read });
+        self.node.ask(ReadRequest { shard: self.shard.number(), no: self.next_read, read });
     }
 
     /// Asks for the history, if that is not under way.
@@ -308,8 +310,9 @@ impl PostgresStore {
     }
 
     fn find(&mut self, request: RequestId, wanted: Vec<Wanted>) {
-        let is_find =
-            |question: &Question| matches!(&question.asker, Asker::Engine(Asked { read: Read::Find(_), .. }));
+        let is_find = |question: &Question| {
+            matches!(&question.asker, Asker::Engine(PendingRead { read: Read::Find(_), .. }))
+        };
         let waits = self.reads.values().any(is_find);
         match self.owned().filter(|_| !waits).and_then(|owned| owned.absent(&wanted)) {
             Some(found) => self.reply(request, Reply::Found(found)),
@@ -343,22 +346,25 @@ impl PostgresStore {
 
     fn job_ended(&mut self, outcome: Outcome) {
         match (std::mem::replace(&mut self.phase, Phase::Unowned), outcome) {
-            (Phase::Taking { request, incarnation }, Outcome::Taken(Taken::Taken(snapshot))) => {
+            (
+                Phase::Acquiring { request, incarnation },
+                Outcome::Acquisition(Acquisition::Acquired(snapshot)),
+            ) => {
                 self.taken(request, incarnation, *snapshot);
             }
-            (Phase::Taking { request, .. }, Outcome::Taken(Taken::Held(holder))) => {
+            (Phase::Acquiring { request, .. }, Outcome::Acquisition(Acquisition::Held(holder))) => {
                 (self.holder, self.is_too_soon) = (Some(holder), false);
                 self.reply(request, Reply::Held);
             }
-            (Phase::Taking { request, .. }, Outcome::Taken(Taken::TooSoon)) => {
+            (Phase::Acquiring { request, .. }, Outcome::Acquisition(Acquisition::TooSoon)) => {
                 (self.holder, self.is_too_soon) = (None, true);
                 self.reply(request, Reply::Held);
             }
-            (Phase::Taking { request, .. }, Outcome::Taken(Taken::Outdated)) => {
+            (Phase::Acquiring { request, .. }, Outcome::Acquisition(Acquisition::Outdated)) => {
                 self.is_too_soon = false;
                 self.reply(request, Reply::Held)
             }
-            (Phase::Taking { request, .. }, Outcome::Refused { why }) => {
+            (Phase::Acquiring { request, .. }, Outcome::Refused { why }) => {
                 self.reply(request, Reply::Failed { why })
             }
             (Phase::Releasing(request), Outcome::Released) => self.reply(request, Reply::Released),
@@ -383,7 +389,7 @@ impl PostgresStore {
                 owned.committed(committing, last);
                 self.reply(request, Reply::Done { room: u64::MAX });
                 self.answer_early();
-                self.fold();
+                self.roll_up();
             }
             Outcome::Uncommitted { why } => {
                 if let Some(committing) = owned.committing.take() {
@@ -391,21 +397,21 @@ impl PostgresStore {
                 }
             }
             Outcome::Fenced => self.forget(),
-            Outcome::Folded { done } => owned.was_folded(done),
-            // A taking that was asked for twice has ended the epoch of this ownership.
-            Outcome::Taken(_) => self.forget(),
+            Outcome::RolledUp { done } => owned.was_rolled_up(done),
+            // An acquisition that was asked for twice has ended the epoch of this ownership.
+            Outcome::Acquisition(_) => self.forget(),
             Outcome::Refused { .. } | Outcome::Released => {}
         }
     }
 
-    fn fold(&mut self) {
-        let batches = self.fold_batches;
+    fn roll_up(&mut self) {
+        let batches = self.rollup_batches;
         let Some(owned) = self.owned() else { return };
-        if let Some(fold) = owned.next_fold(batches) {
+        if let Some(rollup) = owned.next_rollup(batches) {
             owned.keys.retry();
-            self.node.submit(self.shard.number(), Job::Fold(fold));
+            self.node.submit(self.shard.number(), Job::Rollup(rollup));
         } else if owned.waits_for_history(batches) {
-            // Without the history nothing is folded, and an earlier question may have failed.
+            // Without the history nothing is rolled up, and an earlier question may have failed.
             self.ask_for_history();
         }
     }
@@ -425,7 +431,7 @@ impl PostgresStore {
         self.ask_for_rows();
     }
 
-    fn read_ended(&mut self, no: u64, seen: Result<Seen, String>) {
+    fn read_ended(&mut self, no: u64, seen: Result<ReadResult, String>) {
         let Some(Question { asker, last_no }) = self.reads.remove(&no) else { return };
         let Some(owned) = self.owned() else { return };
         let seen = match seen {
@@ -453,7 +459,7 @@ impl PostgresStore {
     fn failed(&mut self, asker: Asker, why: String) {
         match asker {
             // The engine can go on without the answer to a list or a forecast.
-            Asker::Engine(Asked { request, read }) if read.can_fail() => {
+            Asker::Engine(PendingRead { request, read }) if read.can_fail() => {
                 self.reply(request, Reply::Unanswered { why });
             }
             Asker::Engine(asked) => self.read_failed(asked.request, why),
@@ -495,11 +501,11 @@ impl PostgresStore {
     }
 
     fn history_came(&mut self, rows: Rows) {
-        let Rows::History(folds) = rows else { return };
+        let Rows::History(rollups) = rows else { return };
         let Phase::Owned(owned) = &mut self.phase else { return };
-        let read = folds.iter().map(|(_, ended)| owned.remember(ended, &mut self.reader)).sum();
+        let read = rollups.iter().map(|(_, ended)| owned.remember(ended, &mut self.reader)).sum();
         match read {
-            Ok(ends) => owned.folded = ends,
+            Ok(ends) => owned.rolled_up = ends,
             Err(error) => {
                 let why = format!("read the history of {}: {error}", self.shard);
                 return self.failed(Asker::History, why);
@@ -520,7 +526,7 @@ impl PostgresStore {
         }
     }
 
-    fn answer(&mut self, asked: Asked, rows: Rows) {
+    fn answer(&mut self, asked: PendingRead, rows: Rows) {
         let Phase::Owned(owned) = &mut self.phase else { return };
         let mut reads_keys = false;
         let reply = match (&asked.read, rows) {
@@ -582,7 +588,7 @@ impl ShardStore for PostgresStore {
     }
 
     fn poll(&mut self, replies: &mut Vec<(RequestId, Reply)>) {
-        for event in self.news.take() {
+        for event in self.completions.take() {
             match event {
                 Event::Job(outcome) => self.job_ended(outcome),
                 Event::Read(no, seen) => self.read_ended(no, seen),
@@ -598,7 +604,7 @@ impl ShardStore for PostgresStore {
             // If an engine still runs, it does not know yet that the shard was lost.
             Phase::Unowned => Validity::Lost,
             // The last answers of the engine have left.
-            Phase::Taking { .. } | Phase::Releasing(_) => Validity::Valid,
+            Phase::Acquiring { .. } | Phase::Releasing(_) => Validity::Valid,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::database::{Database, Failure, Session};
-use crate::node::{Event, Node, ReadJob};
+use crate::process::node::{Event, Node, ReadRequest};
 
 /// Answers questions one after the other, through a session of its own.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ impl<D: Database> Reader<D> {
 
     /// Asks the database, and tells the shard the answer. Returns the question, and why the database did not answer, if it has to be asked
     /// again later.
-    pub fn answer(&mut self, job: ReadJob) -> Option<(ReadJob, String)> {
+    pub fn answer(&mut self, job: ReadRequest) -> Option<(ReadRequest, String)> {
         let Some(incarnation) = self.node.incarnation() else {
             // The shards of this process are lost, so the answer is of no use.
             self.node.set_trouble(&self.name, None);
@@ -58,7 +58,7 @@ impl<D: Database> Reader<D> {
     }
 
     /// Tells the shard that its question cannot be answered.
-    pub fn refuse(&self, job: &ReadJob, why: String) {
+    pub fn refuse(&self, job: &ReadRequest, why: String) {
         self.node.tell(job.shard, Event::Read(job.no, Err(why)));
     }
 }

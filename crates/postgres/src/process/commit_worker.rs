@@ -1,11 +1,12 @@
-//! [`Lane`]: the commits of some shards, through one session.
+//! [`CommitWorker`]: the commits of some shards, through one session.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::database::{
-    Claim, ConnectFailure, Database, Doubt, Failure, Fold, Resolution, Session, ShardBatch, Take, Taken,
+    Acquire, Acquisition, Claim, ConnectFailure, Database, Doubt, Failure, Resolution, Rollup, Session,
+    ShardBatch,
 };
 
 /// A transaction has at most about this many rows and bytes.
@@ -15,24 +16,24 @@ const BYTES_MAX: usize = 1 << 20;
 const AGAIN_FIRST: Duration = Duration::from_millis(20);
 const AGAIN_LONGEST: Duration = Duration::from_secs(1);
 
-/// Work for a lane.
+/// Work for a commit worker.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Job {
     /// Take a shard.
-    Take(Take),
+    Acquire(Acquire),
     /// Commit the batch of a shard. A shard has at most one commit under way.
     Commit(ShardBatch),
     /// Give a shard up.
     Release(Claim),
-    /// Replace batches by a fold.
-    Fold(Fold),
+    /// Replace batches by a rollup.
+    Rollup(Rollup),
 }
 
 /// The outcome of a job.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// The answer to [`Job::Take`].
-    Taken(Taken),
+    /// The answer to [`Job::Acquire`].
+    Acquisition(Acquisition),
     /// A batch cannot be committed, for a reason that does not go away by itself.
     Uncommitted {
         /// The reason, as a part of a sentence.
@@ -52,19 +53,19 @@ pub enum Outcome {
     Fenced,
     /// The shard was given up, or had another owner already.
     Released,
-    /// The fold is there, or was not made.
-    Folded {
-        /// Whether the fold is there.
+    /// The rollup is there, or was not made.
+    RolledUp {
+        /// Whether the rollup is there.
         done: bool,
     },
 }
 
 /// Takes jobs of some shards, commits their batches together, and finds out the outcome of each batch whose answer was lost.
 ///
-/// A shard belongs to one lane, so its jobs keep their order. A lane never cancels a statement: a commit that waits for a standby would then
+/// A shard belongs to one commit worker, so its jobs keep their order. A commit worker never cancels a statement: a commit that waits for a standby would then
 /// be answered as if it had succeeded.
 #[derive(Debug)]
-pub struct Lane<D: Database> {
+pub struct CommitWorker<D: Database> {
     database: Arc<D>,
     /// The session, and the incarnation that it was made for.
     session: Option<(String, D::Session)>,
@@ -84,19 +85,19 @@ struct Waiting {
     in_doubt: bool,
 }
 
-/// Whether a lane has work left.
+/// Whether a commit worker has work left.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Rest {
-    /// The lane waits for jobs.
+    /// The commit worker waits for jobs.
     Idle,
-    /// The lane has jobs that it can go on with at once.
+    /// The commit worker has jobs that it can go on with at once.
     Work,
-    /// The lane has jobs that it should try again after this time.
+    /// The commit worker has jobs that it should try again after this time.
     Again(Duration),
 }
 
-impl<D: Database> Lane<D> {
-    /// Returns a lane without a session and without jobs.
+impl<D: Database> CommitWorker<D> {
+    /// Returns a commit worker without a session and without jobs.
     #[must_use]
     pub fn new(database: Arc<D>) -> Self {
         Self {
@@ -118,7 +119,7 @@ impl<D: Database> Lane<D> {
         }
     }
 
-    /// Returns why the lane does not get on, as a part of a sentence; `None`: everything is in order.
+    /// Returns why the commit worker does not get on, as a part of a sentence; `None`: everything is in order.
     #[must_use]
     pub fn trouble(&self) -> Option<&str> {
         self.trouble.as_deref()
@@ -138,7 +139,7 @@ impl<D: Database> Lane<D> {
             Err(ConnectFailure::Refused(why)) => {
                 // A shard that is asked for learns the reason. Commits wait: the refusal may end, and their outcome may be in doubt.
                 self.others.retain(|(shard, job)| {
-                    let taken = matches!(job, Job::Take(_));
+                    let taken = matches!(job, Job::Acquire(_));
                     if taken {
                         outcomes.push((*shard, Outcome::Refused { why: why.clone() }));
                     }
@@ -166,9 +167,9 @@ impl<D: Database> Lane<D> {
     /// wait behind them.
     fn drop_outdated(&mut self, incarnation: &str, outcomes: &mut Vec<(u32, Outcome)>) {
         self.others.retain(|(shard, job)| {
-            let is_outdated = matches!(job, Job::Take(take) if take.incarnation != incarnation);
+            let is_outdated = matches!(job, Job::Acquire(take) if take.incarnation != incarnation);
             if is_outdated {
-                outcomes.push((*shard, Outcome::Taken(Taken::Outdated)));
+                outcomes.push((*shard, Outcome::Acquisition(Acquisition::Outdated)));
             }
             !is_outdated
         });
@@ -198,7 +199,7 @@ impl<D: Database> Lane<D> {
     /// The session is gone, or the same work may succeed later. All jobs that have no outcome are still there.
     fn work(&mut self, session: &mut D::Session, outcomes: &mut Vec<(u32, Outcome)>) -> Result<(), Failure> {
         let mut later = None;
-        // A shard that has to wait holds up no other shard of the lane.
+        // A shard that has to wait holds up no other shard of the commit worker.
         for act in [Self::resolve, Self::do_other, Self::commit] {
             match act(self, session, outcomes) {
                 Ok(()) => {}
@@ -250,23 +251,25 @@ impl<D: Database> Lane<D> {
         let Some((shard, job)) = self.others.front() else { return Ok(()) };
         let shard = *shard;
         let outcome = match job {
-            Job::Take(take) => {
-                let taken = session.take(take);
-                // An engine that asks for the shard anew does not wait for an earlier commit any more, and no owner before the taking can
+            Job::Acquire(take) => {
+                let taken = session.acquire(take);
+                // An engine that asks for the shard anew does not wait for an earlier commit any more, and no owner before the acquisition can
                 // commit behind it.
-                if let Ok(Taken::Taken(_)) = &taken {
+                if let Ok(Acquisition::Acquired(_)) = &taken {
                     self.commits.remove(&shard);
                 }
-                taken.map(Outcome::Taken)
+                taken.map(Outcome::Acquisition)
             }
             Job::Release(claim) => session.release(*claim).map(|()| Outcome::Released),
-            Job::Fold(fold) => session.fold(fold).map(|()| Outcome::Folded { done: true }),
+            Job::Rollup(rollup) => session.roll_up(rollup).map(|()| Outcome::RolledUp { done: true }),
             Job::Commit(_) => unreachable!("commits are kept apart"),
         };
         let outcome = match outcome {
             Ok(outcome) => outcome,
-            // The owner makes a fold again after some more commits.
-            Err(Failure::Refused { .. }) if matches!(job, Job::Fold(_)) => Outcome::Folded { done: false },
+            // The owner makes a rollup again after some more commits.
+            Err(Failure::Refused { .. }) if matches!(job, Job::Rollup(_)) => {
+                Outcome::RolledUp { done: false }
+            }
             Err(Failure::Refused { why, again: false }) => Outcome::Refused { why },
             Err(failure) => {
                 if matches!(failure, Failure::Refused { .. }) {

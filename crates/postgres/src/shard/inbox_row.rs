@@ -3,10 +3,8 @@
 use tickwheel_engine::{Body, Key, QueueName, RowAct, TakeRow, Timestamp};
 use tickwheel_store::InboxRow;
 
-use crate::database::InboxEntry;
+use crate::database::{InboxEntry, PAYLOAD_BYTES_MAX};
 
-/// The longest payload (bytes), as in `tickwheel.put`.
-pub(crate) const PAYLOAD_BYTES_MAX: u32 = 1 << 20;
 /// The last instant that the API can write (ms), as in `tickwheel.put`.
 const DUE_MS_MAX: i64 = 253_402_207_200_999;
 const CONTENT_TYPE_BYTES_MAX: usize = 255;

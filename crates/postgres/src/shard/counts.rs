@@ -1,4 +1,4 @@
-//! The numbers of tasks of each queue, as bytes in batches and folds.
+//! The numbers of tasks of each queue, as bytes in batches and rollups.
 
 use std::collections::BTreeMap;
 

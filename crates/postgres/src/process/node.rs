@@ -5,55 +5,55 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tickwheel_engine::Validity;
 
-use crate::clock::DatabaseClock;
-use crate::database::{Holder, InboxPage, Read, Seen};
-use crate::inbox::Inbox;
-use crate::known_keys::KeyRoom;
-use crate::lane::{Job, Outcome};
-use crate::mailbox::Mailbox;
-use crate::pulse::Pulse;
+use crate::database::{Holder, InboxPage, Read, ReadResult};
+use crate::process::clock::DatabaseClock;
+use crate::process::commit_worker::{Job, Outcome};
+use crate::process::inbox::Inbox;
+use crate::process::key_room::KeyRoom;
+use crate::process::lease_term::LeaseTerm;
+use crate::process::mailbox::Mailbox;
 
 /// Reads the boot-time clock of this machine (ns). The clock goes on while the machine sleeps.
 pub type BootClock = Box<dyn Fn() -> u64 + Send + Sync>;
 
-/// The parts that the stores of this process share: the work for the lanes and readers, the questions to the inbox, the news for each shard, and until when the process may answer.
+/// The parts that the stores of this process share: the work for the commit workers and readers, the questions to the inbox, the completions for each shard, and until when the process may answer.
 ///
-/// A node has no threads. [`Threads`](crate::Threads) do its work; the simulator does it step by step.
+/// A node is without threads. [`Threads`](crate::Threads) do its work; the simulator does it step by step.
 pub struct Node {
     boot_clock: BootClock,
-    pulse: Mutex<Pulse>,
+    lease_term: Mutex<LeaseTerm>,
     clock: Mutex<DatabaseClock>,
-    lanes: Vec<Mailbox<(u32, Job)>>,
-    reads: Vec<Mailbox<ReadJob>>,
+    commit_workers: Vec<Mailbox<(u32, Job)>>,
+    reads: Vec<Mailbox<ReadRequest>>,
     inbox: Inbox,
     key_room: Arc<KeyRoom>,
-    shards: Mutex<BTreeMap<u32, Arc<News>>>,
-    /// The other incarnations that beat, and the troubles of the threads.
+    shards: Mutex<BTreeMap<u32, Arc<Completions>>>,
+    /// The other incarnations that send heartbeats, and the troubles of the threads.
     state: Mutex<State>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    timeline: Option<Timeline>,
-    /// Incarnations that were seen to beat within their lease.
+    failover: Option<Failover>,
+    /// Incarnations whose heartbeat was seen within their lease.
     alive: Vec<String>,
     troubles: BTreeMap<String, String>,
     adoptions: u64,
 }
 
-/// The present timeline of the database. Each fail-over begins one.
+/// The last fail-over of the database, or the state before the first one.
 #[derive(Debug)]
-struct Timeline {
+struct Failover {
     number: i64,
     /// When this process first saw it (boot-time clock, ns).
     since_ns: u64,
-    /// The incarnation of this process that ended with the timeline before, if no other process can have had its shards by then.
+    /// The incarnation of this process that ended with the fail-over, if no other process can have had its shards by then.
     unbroken: Option<String>,
 }
 
 /// A question of one shard.
 #[derive(Debug)]
-pub struct ReadJob {
+pub struct ReadRequest {
     /// The shard.
     pub shard: u32,
     /// The number by which the shard knows the question.
@@ -67,25 +67,25 @@ const KNOWN_KEYS: usize = 2_000_000;
 /// At most this many reasons are told together.
 const TROUBLES_MAX: usize = 3;
 
-/// News for the store of one shard.
+/// Completions for the store of one shard.
 #[derive(Debug)]
 pub enum Event {
-    /// A job of a lane has an outcome.
+    /// A job of a commit worker has an outcome.
     Job(Outcome),
     /// A question was answered; `Err`: it cannot be answered, for this reason.
-    Read(u64, Result<Seen, String>),
+    Read(u64, Result<ReadResult, String>),
     /// Rows of the inbox.
     Inbox(InboxPage),
 }
 
-/// The news that the store of one shard has not taken yet.
-pub struct News {
+/// The completions that the store of one shard has not taken yet.
+pub struct Completions {
     events: Mutex<Vec<Event>>,
     wake: tickwheel_store::Wake,
 }
 
-impl News {
-    /// Takes out all news.
+impl Completions {
+    /// Takes out all completions.
     pub fn take(&self) -> Vec<Event> {
         std::mem::take(&mut *lock(&self.events))
     }
@@ -96,29 +96,32 @@ impl News {
     }
 }
 
-impl std::fmt::Debug for News {
+impl std::fmt::Debug for Completions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("News").field("events", &self.events).finish_non_exhaustive()
+        f.debug_struct("Completions").field("events", &self.events).finish_non_exhaustive()
     }
 }
 
 impl std::fmt::Debug for Node {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Node").field("pulse", &self.pulse).field("state", &self.state).finish_non_exhaustive()
+        f.debug_struct("Node")
+            .field("lease_term", &self.lease_term)
+            .field("state", &self.state)
+            .finish_non_exhaustive()
     }
 }
 
 impl Node {
-    /// Returns a node without an incarnation. `lease_ms`: how long the beat of a process must stand still before another process may take its
-    /// shards (ms). `lanes`: how many sessions commit side by side, and `readers`:
+    /// Returns a node without an incarnation. `lease_ms`: how long the heartbeat of a process must stand still before another process may take its
+    /// shards (ms). `commit_workers`: how many sessions commit side by side, and `readers`:
     /// how many read, at least 1 each.
     #[must_use]
-    pub fn new(lease_ms: u32, lanes: usize, readers: usize, boot_clock: BootClock) -> Self {
+    pub fn new(lease_ms: u32, commit_workers: usize, readers: usize, boot_clock: BootClock) -> Self {
         Self {
             boot_clock,
-            pulse: Mutex::new(Pulse::new(lease_ms)),
+            lease_term: Mutex::new(LeaseTerm::new(lease_ms)),
             clock: Mutex::new(DatabaseClock::default()),
-            lanes: (0..lanes.max(1)).map(|_| Mailbox::default()).collect(),
+            commit_workers: (0..commit_workers.max(1)).map(|_| Mailbox::default()).collect(),
             reads: (0..readers.max(1)).map(|_| Mailbox::default()).collect(),
             inbox: Inbox::default(),
             key_room: Arc::new(KeyRoom::new(KNOWN_KEYS)),
@@ -135,22 +138,22 @@ impl Node {
         self
     }
 
-    /// Registers the store of a shard. Returns its news; `wake` is called when there are new ones.
+    /// Registers the store of a shard. Returns its completions; `wake` is called when there are new ones.
     #[must_use]
-    pub fn register(&self, shard: u32, wake: tickwheel_store::Wake) -> Arc<News> {
-        let news = Arc::new(News { events: Mutex::new(Vec::new()), wake });
-        lock(&self.shards).insert(shard, Arc::clone(&news));
-        news
+    pub fn register(&self, shard: u32, wake: tickwheel_store::Wake) -> Arc<Completions> {
+        let completions = Arc::new(Completions { events: Mutex::new(Vec::new()), wake });
+        lock(&self.shards).insert(shard, Arc::clone(&completions));
+        completions
     }
 
-    /// Gives a job to the lane of the shard.
+    /// Gives a job to the commit worker of the shard.
     pub fn submit(&self, shard: u32, job: Job) {
-        self.lanes[shard as usize % self.lanes.len()].push((shard, job));
+        self.commit_workers[shard as usize % self.commit_workers.len()].push((shard, job));
     }
 
     /// Gives a question to a reader. The look-ups and the scans for near tasks of a shard have one reader, so they are answered in their order, and puts of new keys keep
     /// the order of their calls. The first reader has all other questions, which may take long, unless it is the only one.
-    pub fn ask(&self, job: ReadJob) {
+    pub fn ask(&self, job: ReadRequest) {
         let finders = self.reads.len() - 1;
         let index = match &job.read {
             Read::Find(_) | Read::ScanDue { .. } if finders > 0 => 1 + job.shard as usize % finders,
@@ -159,21 +162,21 @@ impl Node {
         self.reads[index].push(job);
     }
 
-    /// Returns the jobs of one lane.
+    /// Returns the jobs of one commit worker.
     #[must_use]
-    pub fn lane(&self, index: usize) -> &Mailbox<(u32, Job)> {
-        &self.lanes[index]
+    pub fn commit_worker(&self, index: usize) -> &Mailbox<(u32, Job)> {
+        &self.commit_workers[index]
     }
 
-    /// Returns the number of lanes.
+    /// Returns the number of commit workers.
     #[must_use]
-    pub fn lanes(&self) -> usize {
-        self.lanes.len()
+    pub fn commit_workers(&self) -> usize {
+        self.commit_workers.len()
     }
 
     /// Returns the questions for one reader.
     #[must_use]
-    pub fn reads(&self, index: usize) -> &Mailbox<ReadJob> {
+    pub fn reads(&self, index: usize) -> &Mailbox<ReadRequest> {
         &self.reads[index]
     }
 
@@ -194,18 +197,18 @@ impl Node {
         Arc::clone(&self.key_room)
     }
 
-    /// Tells a shard its news.
+    /// Tells a shard its completions.
     pub fn tell(&self, shard: u32, event: Event) {
-        let news = lock(&self.shards).get(&shard).cloned();
-        if let Some(news) = news {
-            news.push(event);
+        let completions = lock(&self.shards).get(&shard).cloned();
+        if let Some(completions) = completions {
+            completions.push(event);
         }
     }
 
     /// Wakes the stores of all shards, because the validity changed.
     pub fn wake_all(&self) {
-        let all: Vec<Arc<News>> = lock(&self.shards).values().cloned().collect();
-        all.iter().for_each(|news| (news.wake)());
+        let all: Vec<Arc<Completions>> = lock(&self.shards).values().cloned().collect();
+        all.iter().for_each(|completions| (completions.wake)());
     }
 
     /// Returns the boot-time clock now (ns).
@@ -217,20 +220,20 @@ impl Node {
     /// Returns the present incarnation.
     #[must_use]
     pub fn incarnation(&self) -> Option<String> {
-        self.pulse().incarnation().map(str::to_owned)
+        self.lease_term().incarnation().map(str::to_owned)
     }
 
     /// Returns whether shards that were taken by this incarnation may answer now. Reads the clock.
     #[must_use]
     pub fn validity(&self, incarnation: &str) -> Validity {
-        let pulse = self.pulse();
+        let lease_term = self.lease_term();
         // The clock is read last, so that a wait for the lock counts.
-        pulse.validity(incarnation, self.now_ns())
+        lease_term.validity(incarnation, self.now_ns())
     }
 
-    /// Returns the pulse.
-    pub fn pulse(&self) -> MutexGuard<'_, Pulse> {
-        lock(&self.pulse)
+    /// Returns the lease term.
+    pub fn lease_term(&self) -> MutexGuard<'_, LeaseTerm> {
+        lock(&self.lease_term)
     }
 
     /// Returns the clock of the database.
@@ -238,31 +241,31 @@ impl Node {
         lock(&self.clock)
     }
 
-    /// Notes which other incarnations beat within their lease.
+    /// Notes which other incarnations send heartbeats within their lease.
     pub fn set_alive(&self, alive: Vec<String>) {
         lock(&self.state).alive = alive;
     }
 
-    /// Whether the holder of a shard is known to beat, so that it makes no sense to ask for the shard.
+    /// Whether the holder of a shard is known to send heartbeats, so that it makes no sense to ask for the shard.
     #[must_use]
     pub fn is_alive(&self, holder: &Holder) -> bool {
         lock(&self.state).alive.contains(&holder.incarnation)
     }
 
-    /// Notes that the database is on a new timeline. `unbroken`: the incarnation of this process that ended with the timeline before, if no
+    /// Notes that the database has another failover number. `unbroken`: the incarnation of this process that ended with the fail-over, if no
     /// other process can have had its shards by then.
-    pub fn begin_timeline(&self, number: i64, since_ns: u64, unbroken: Option<String>) {
-        lock(&self.state).timeline = Some(Timeline { number, since_ns, unbroken });
+    pub fn begin_failover(&self, number: i64, since_ns: u64, unbroken: Option<String>) {
+        lock(&self.state).failover = Some(Failover { number, since_ns, unbroken });
     }
 
-    /// Returns the timeline on which a shard may be taken although the fail-over before it may have lost the entry of the owner. After a whole
-    /// lease, no owner of before is valid any more. `last`: the incarnation of this process that had the shard last. If it had the shard until
+    /// Returns the failover number with which a shard may be taken although the fail-over before it may have lost the entry of the owner. After a whole
+    /// lease, no earlier owner is valid any more. `last`: the incarnation of this process that had the shard last. If it had the shard until
     /// the fail-over, no other owner can be lost.
     #[must_use]
     pub fn may_take_after_loss(&self, last: Option<&str>) -> Option<i64> {
-        let (now_ns, lease_ns) = (self.now_ns(), self.pulse().lease_ns());
+        let (now_ns, lease_ns) = (self.now_ns(), self.lease_term().lease_ns());
         let state = lock(&self.state);
-        let Timeline { number, since_ns, unbroken } = state.timeline.as_ref()?;
+        let Failover { number, since_ns, unbroken } = state.failover.as_ref()?;
         let is_safe =
             now_ns.saturating_sub(*since_ns) >= lease_ns || (last.is_some() && unbroken.as_deref() == last);
         is_safe.then_some(*number)
@@ -297,17 +300,17 @@ impl Node {
         (!reasons.is_empty()).then(|| reasons.join("; "))
     }
 
-    /// Returns that the database is silent, as a part of a sentence; `None`: it has answered a beat in time.
+    /// Returns that the database is silent, as a part of a sentence; `None`: it has answered a heartbeat in time.
     #[must_use]
     pub fn silence(&self) -> Option<String> {
-        let pulse = self.pulse();
-        let is_silent = pulse.left_ns(self.now_ns()) == Some(0);
+        let lease_term = self.lease_term();
+        let is_silent = lease_term.left_ns(self.now_ns()) == Some(0);
         is_silent.then(|| "the database does not answer".to_owned())
     }
 
     /// Ends all work: the threads end once they have no more jobs.
     pub fn close(&self) {
-        self.lanes.iter().for_each(Mailbox::close);
+        self.commit_workers.iter().for_each(Mailbox::close);
         self.reads.iter().for_each(Mailbox::close);
         self.inbox.close();
     }
@@ -332,14 +335,14 @@ mod tests {
         let at_ms = |ms: u64| clock.store(ms * 1_000_000, Ordering::Relaxed);
         let may_take = |last| node.may_take_after_loss(last);
         assert_eq!(may_take(None), None, "no beat was answered");
-        node.begin_timeline(7, 2_000_000_000, Some("one".to_owned()));
+        node.begin_failover(7, 2_000_000_000, Some("one".to_owned()));
         at_ms(2_999);
         assert_eq!(may_take(None), None, "this process has not had the shard");
         assert_eq!(may_take(Some("zero")), None, "another process may have had the shard since");
         assert_eq!(may_take(Some("one")), Some(7), "this process had the shard until the fail-over");
         at_ms(3_000);
         assert_eq!((may_take(None), may_take(Some("zero"))), (Some(7), Some(7)));
-        node.begin_timeline(8, 3_000_000_000, None);
+        node.begin_failover(8, 3_000_000_000, None);
         assert_eq!((may_take(None), may_take(Some("one"))), (None, None));
     }
 }

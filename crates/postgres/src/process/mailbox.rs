@@ -8,7 +8,7 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct Mailbox<T> {
     inside: Mutex<Inside<T>>,
-    news: Condvar,
+    changed: Condvar,
 }
 
 #[derive(Debug)]
@@ -19,7 +19,10 @@ struct Inside<T> {
 
 impl<T> Default for Mailbox<T> {
     fn default() -> Self {
-        Self { inside: Mutex::new(Inside { values: VecDeque::new(), closed: false }), news: Condvar::new() }
+        Self {
+            inside: Mutex::new(Inside { values: VecDeque::new(), closed: false }),
+            changed: Condvar::new(),
+        }
     }
 }
 
@@ -29,14 +32,14 @@ impl<T> Mailbox<T> {
         let mut inside = self.lock();
         if !inside.closed {
             inside.values.push_back(value);
-            self.news.notify_one();
+            self.changed.notify_one();
         }
     }
 
     /// Closes the mailbox. The values in it can still be taken.
     pub fn close(&self) {
         self.lock().closed = true;
-        self.news.notify_all();
+        self.changed.notify_all();
     }
 
     /// Whether the mailbox was closed.
@@ -59,9 +62,9 @@ impl<T> Mailbox<T> {
     pub fn wait(&self, limit: Option<Duration>) -> VecDeque<T> {
         let waits = |inside: &mut Inside<T>| inside.values.is_empty() && !inside.closed;
         let mut inside = match limit {
-            None => self.news.wait_while(self.lock(), waits).unwrap_or_else(PoisonError::into_inner),
+            None => self.changed.wait_while(self.lock(), waits).unwrap_or_else(PoisonError::into_inner),
             Some(limit) => {
-                let waited = self.news.wait_timeout_while(self.lock(), limit, waits);
+                let waited = self.changed.wait_timeout_while(self.lock(), limit, waits);
                 waited.unwrap_or_else(PoisonError::into_inner).0
             }
         };
@@ -71,13 +74,13 @@ impl<T> Mailbox<T> {
     /// Waits for one value. Returns `None` once the mailbox is closed and empty.
     pub fn wait_one(&self) -> Option<T> {
         let waits = |inside: &mut Inside<T>| inside.values.is_empty() && !inside.closed;
-        let mut inside = self.news.wait_while(self.lock(), waits).unwrap_or_else(PoisonError::into_inner);
+        let mut inside = self.changed.wait_while(self.lock(), waits).unwrap_or_else(PoisonError::into_inner);
         inside.values.pop_front()
     }
 
     /// Waits for at most this time, until the mailbox is closed.
     pub fn wait_for_close(&self, limit: Duration) {
-        let _waited = self.news.wait_timeout_while(self.lock(), limit, |inside| !inside.closed);
+        let _waited = self.changed.wait_timeout_while(self.lock(), limit, |inside| !inside.closed);
     }
 
     fn lock(&self) -> MutexGuard<'_, Inside<T>> {

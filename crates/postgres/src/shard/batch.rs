@@ -3,8 +3,8 @@
 use tickwheel_engine::{Batch, Before, Rule, RuleName, Seq, Task, TaskEffect, Timestamp};
 use tickwheel_store::records;
 
-use crate::counts;
 use crate::database::{Claim, PutRow, RuleRow, ShardBatch};
+use crate::shard::counts;
 
 /// A number that is beyond the range of the database.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, thiserror::Error)]

@@ -5,16 +5,16 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::beats::Beats;
 use crate::database::{Database, LIST_LIMIT, NodeEntry};
-use crate::lane::{Lane, Rest};
-use crate::node::{Event, Node};
-use crate::polls::Polls;
-use crate::reader::Reader;
+use crate::process::commit_worker::{CommitWorker, Rest};
+use crate::process::heartbeats::Heartbeats;
+use crate::process::node::{Event, Node};
+use crate::process::polls::Polls;
+use crate::process::reader::Reader;
 
 /// The time before a reader tries again to make a session.
 const READ_AGAIN: Duration = Duration::from_millis(100);
-/// A stop waits this long for the lanes and the readers, and as long for the last beat. A thread that waits for a database that does not
+/// A stop waits this long for the commit workers and the readers, and as long for the last heartbeat. A thread that waits for a database that does not
 /// answer is left alone; it ends once the database answers, or the connection breaks.
 const STOP_LIMIT: Duration = Duration::from_secs(6);
 /// The names of the threads of a store on PostgreSQL begin with this text. A panic on such a thread ends its work: shards of the thread answer
@@ -26,7 +26,7 @@ pub const POSTGRES_THREADS: &str = "tw-pg-";
 #[derive(Debug)]
 pub struct Threads {
     node: Arc<Node>,
-    beats: Arc<crate::mailbox::Mailbox<()>>,
+    beats: Arc<crate::process::mailbox::Mailbox<()>>,
     beat: Group,
     others: Group,
 }
@@ -40,8 +40,8 @@ struct Group {
 }
 
 impl Threads {
-    /// Starts the threads: one for the beats, one for the inbox, one for each lane and one for each reader. `random_name` makes a random name for an
-    /// incarnation. The first beat is sent before this call returns, so that the process can take shards at once.
+    /// Starts the threads: one for the heartbeats, one for the inbox, one for each commit worker and one for each reader. `random_name` makes a random name for an
+    /// incarnation. The first heartbeat is sent before this call returns, so that the process can take shards at once.
     ///
     /// # Errors
     /// A thread cannot be started, or the database refuses this process.
@@ -54,7 +54,7 @@ impl Threads {
     where
         D::Session: 'static,
     {
-        let mut beats = Beats::new(Arc::clone(database), Arc::clone(node), entry);
+        let mut beats = Heartbeats::new(Arc::clone(database), Arc::clone(node), entry);
         let wait = beats.turn(&random_name)?;
         if let Some(why) = node.trouble() {
             return Err(why);
@@ -80,9 +80,11 @@ impl Threads {
         })?;
         let (mut polls, of) = (Polls::new(Arc::clone(database), Arc::clone(node)), Arc::clone(node));
         threads.others.spawn("inbox".to_owned(), move || while of.inbox().wait(polls.turn()) {})?;
-        for index in 0..node.lanes() {
+        for index in 0..node.commit_workers() {
             let (database, of) = (Arc::clone(database), Arc::clone(node));
-            threads.others.spawn(format!("lane-{index}"), move || run_lane(index, database, &of))?;
+            threads
+                .others
+                .spawn(format!("commit-{index}"), move || run_commit_worker(index, database, &of))?;
         }
         for index in 0..node.readers() {
             let (database, of) = (Arc::clone(database), Arc::clone(node));
@@ -94,7 +96,7 @@ impl Threads {
 
 impl Drop for Threads {
     fn drop(&mut self) {
-        // The beats go on until the lanes have given up the shards: otherwise another process would wait for a lease.
+        // The heartbeats go on until the commit workers have given up the shards: otherwise another process would wait for a lease.
         self.node.close();
         self.others.join(STOP_LIMIT);
         self.beats.close();
@@ -129,19 +131,19 @@ impl Group {
     }
 }
 
-fn run_lane<D: Database>(index: usize, database: Arc<D>, node: &Node) {
-    let mut lane = Lane::new(database);
+fn run_commit_worker<D: Database>(index: usize, database: Arc<D>, node: &Node) {
+    let mut commit_worker = CommitWorker::new(database);
     let mut rest = Rest::Idle;
     let mut outcomes = Vec::new();
-    let name = format!("lane {index}");
+    let name = format!("commit worker {index}");
     loop {
         let jobs = match rest {
-            Rest::Idle => node.lane(index).wait(None),
-            Rest::Work => node.lane(index).take_all(),
-            Rest::Again(after) => node.lane(index).wait(Some(after)),
+            Rest::Idle => node.commit_worker(index).wait(None),
+            Rest::Work => node.commit_worker(index).take_all(),
+            Rest::Again(after) => node.commit_worker(index).wait(Some(after)),
         };
-        let has_ended = node.lane(index).is_closed() && jobs.is_empty();
-        jobs.into_iter().for_each(|(shard, job)| lane.push(shard, job));
+        let has_ended = node.commit_worker(index).is_closed() && jobs.is_empty();
+        jobs.into_iter().for_each(|(shard, job)| commit_worker.push(shard, job));
         let Some(incarnation) = node.incarnation() else {
             if has_ended {
                 return;
@@ -149,8 +151,8 @@ fn run_lane<D: Database>(index: usize, database: Arc<D>, node: &Node) {
             rest = Rest::Again(READ_AGAIN);
             continue;
         };
-        rest = lane.turn(&incarnation, &mut outcomes);
-        node.set_trouble(&name, lane.trouble());
+        rest = commit_worker.turn(&incarnation, &mut outcomes);
+        node.set_trouble(&name, commit_worker.trouble());
         for (shard, outcome) in outcomes.drain(..) {
             node.tell(shard, Event::Job(outcome));
         }

@@ -10,17 +10,17 @@ use tickwheel_engine::{
 use tickwheel_store::records::{RecordError, RecordReader};
 use tickwheel_store::{HistoryLimits, Table};
 
-use crate::counts;
-use crate::database::{BatchRow, Claim, Fold, Read, Seen, Snapshot, TaskRow};
-use crate::known_keys::KnownKeys;
-use crate::shard_inbox::ShardInbox;
+use crate::database::{BatchRow, Claim, Read, ReadResult, Rollup, Snapshot, TaskRow};
+use crate::shard::counts;
+use crate::shard::known_keys::KnownKeys;
+use crate::shard::shard_inbox::ShardInbox;
 
-/// Batches are folded once their ends have this many bytes, even if they are few.
-const FOLD_BYTES: usize = 8 << 20;
-/// Folds may have twice the ends that are remembered, and this many more. Then a fold with the whole history replaces them.
-const FOLDED_MORE: usize = 10_000;
-/// After a loss, the numbers of changes and the ids go on this much higher for each timeline, so that no number that was seen comes again.
-/// The timelines count, because also an owner on a timeline in between may be lost.
+/// Batches are rolled up once their ends have this many bytes, even if they are few.
+const ROLLUP_BYTES: usize = 8 << 20;
+/// Rollups may have twice the ends that are remembered, and this many more. Then a rollup with the whole history replaces them.
+const ROLLUP_ENDS_MORE: usize = 10_000;
+/// After a loss, the numbers of changes and the ids go on this much higher for each fail-over, so that no number that was seen comes again.
+/// Each fail-over counts, because also an owner between two of them may be lost.
 const AFTER_LOSS: u64 = 1 << 24;
 
 /// The state of a shard that this process owns.
@@ -37,22 +37,22 @@ pub(crate) struct Owned {
     pub(crate) populations: BTreeMap<QueueName, Population>,
     pub(crate) keys: KnownKeys,
     /// A page of keys whose snapshot has a batch that was not answered yet, with the number of its reading.
-    pub(crate) early_keys: Option<(u64, Seen)>,
+    pub(crate) early_keys: Option<(u64, ReadResult)>,
     pub(crate) leased: BTreeSet<u64>,
     /// The leased tasks of the page that is being read, with the page and the request.
     pub(crate) paging: Option<(RequestId, Paging)>,
     /// The rules, the ends that are remembered and the engine state. No task is in the table.
     pub(crate) table: Table,
-    /// Whether the ends in all folds were read.
+    /// Whether the ends in all rollups were read.
     pub(crate) history_read: bool,
     /// Answers to reads whose snapshot has a batch that was not answered yet.
-    pub(crate) early: Vec<(Asked, Seen)>,
+    pub(crate) early: Vec<(PendingRead, ReadResult)>,
     /// Look-ups that wait for the history.
-    pub(crate) unanswered: Vec<(Asked, Vec<Option<TaskRow>>)>,
-    pub(crate) unfolded: Unfolded,
-    /// The number of ends in all folds.
-    pub(crate) folded: usize,
-    pub(crate) folding: Option<Folding>,
+    pub(crate) unanswered: Vec<(PendingRead, Vec<Option<TaskRow>>)>,
+    pub(crate) not_rolled_up: NotRolledUp,
+    /// The number of ends in all rollups.
+    pub(crate) rolled_up: usize,
+    pub(crate) rolling_up: Option<RollingUp>,
     pub(crate) inbox: ShardInbox,
 }
 
@@ -66,25 +66,25 @@ pub(crate) struct Committing {
     pub(crate) ended: Vec<u8>,
 }
 
-/// The batches since the last fold.
+/// The batches since the last rollup.
 #[derive(Debug, Default)]
-pub(crate) struct Unfolded {
+pub(crate) struct NotRolledUp {
     pub(crate) batches: u64,
     pub(crate) ended: Vec<u8>,
     pub(crate) ends: usize,
 }
 
-/// The fold under way.
+/// The rollup under way.
 #[derive(Debug)]
-pub(crate) struct Folding {
-    pub(crate) unfolded: Unfolded,
-    /// The number of ends in all folds once this fold is there.
-    pub(crate) folded: usize,
+pub(crate) struct RollingUp {
+    pub(crate) not_rolled_up: NotRolledUp,
+    /// The number of ends in all rollups once this rollup is there.
+    pub(crate) rolled_up: usize,
 }
 
 /// A question of the engine.
 #[derive(Clone, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct PendingRead {
     pub(crate) request: RequestId,
     pub(crate) read: Read,
 }
@@ -97,7 +97,7 @@ pub(crate) enum Paging {
 
 impl Owned {
     /// Makes the state of a shard that was taken. Also returns the secret of the shard, and the wall clock of the last batch before the
-    /// taking.
+    /// acquisition.
     pub(crate) fn new(
         shard: ShardId,
         incarnation: String,
@@ -106,7 +106,7 @@ impl Owned {
         keys: KnownKeys,
         reader: &mut RecordReader,
     ) -> Result<(Self, [u8; 16], Timestamp), String> {
-        let Snapshot { epoch, secret, fold, batches, rules, leased } = snapshot;
+        let Snapshot { epoch, secret, rollup, batches, rules, leased } = snapshot;
         let mut owned = Self {
             incarnation,
             claim: Claim { shard: shard.number(), epoch },
@@ -124,23 +124,23 @@ impl Owned {
             history_read: false,
             early: Vec::new(),
             unanswered: Vec::new(),
-            unfolded: Unfolded::default(),
-            folded: 0,
-            folding: None,
+            not_rolled_up: NotRolledUp::default(),
+            rolled_up: 0,
+            rolling_up: None,
             inbox: ShardInbox::default(),
         };
         u32::try_from(epoch).map_err(|_| format!("the epoch {epoch} is beyond 2^32"))?;
         for rule in rules {
             owned.table.apply_rule(reader.rule(&rule).map_err(|error| error.to_string())?);
         }
-        if let Some(fold) = fold {
-            let no = fold.no;
-            owned.apply(fold, reader).map_err(|error| format!("fold {no}: {error}"))?;
-            owned.unfolded = Unfolded::default();
+        if let Some(rollup) = rollup {
+            let no = rollup.no;
+            owned.apply(rollup, reader).map_err(|error| format!("rollup {no}: {error}"))?;
+            owned.not_rolled_up = NotRolledUp::default();
         }
         let mut last_wall = owned.last_wall;
         for batch in batches {
-            // The last batch is that of the taking. Its wall clock is that of the new owner, who wants to know an earlier one.
+            // The last batch is that of the acquisition. Its wall clock is that of the new owner, who wants to know an earlier one.
             last_wall = owned.last_wall;
             let no = batch.no;
             owned.apply(batch, reader).map_err(|error| format!("batch {no}: {error}"))?;
@@ -149,7 +149,7 @@ impl Owned {
     }
 
     pub(crate) fn apply(&mut self, row: BatchRow, reader: &mut RecordReader) -> Result<(), String> {
-        let BatchRow { no, seq, wall, counters, counts, ended, timelines_passed } = row;
+        let BatchRow { no, seq, wall, counters, counts, ended, failovers_passed } = row;
         self.last_no = no;
         self.last_seq = self.last_seq.max(Seq(seq.cast_unsigned()));
         self.last_wall = self.last_wall.max(Timestamp::from_ms(wall).ok_or("the wall clock is negative")?);
@@ -157,17 +157,17 @@ impl Owned {
             let state = EngineState::from_bytes(&counters).map_err(|error| error.to_string())?;
             self.table.join_state(state);
         }
-        if let Some(timelines) = u64::try_from(timelines_passed).ok().filter(|timelines| *timelines > 0) {
-            let passed = AFTER_LOSS.saturating_mul(timelines);
+        if let Some(failovers) = u64::try_from(failovers_passed).ok().filter(|failovers| *failovers > 0) {
+            let passed = AFTER_LOSS.saturating_mul(failovers);
             let mut state = self.table.state();
             state.pass_ids(0, passed.saturating_mul(self.shard.count().into()));
             self.table.join_state(state);
             self.last_seq.0 = self.last_seq.0.saturating_add(passed);
         }
         counts::add(&mut self.populations, &counts).map_err(|error| error.to_string())?;
-        self.unfolded.batches += 1;
-        self.unfolded.ends += self.remember(&ended, reader).map_err(|error| error.to_string())?;
-        self.unfolded.ended.extend_from_slice(&ended);
+        self.not_rolled_up.batches += 1;
+        self.not_rolled_up.ends += self.remember(&ended, reader).map_err(|error| error.to_string())?;
+        self.not_rolled_up.ended.extend_from_slice(&ended);
         Ok(())
     }
 
@@ -212,7 +212,7 @@ impl Owned {
         self.keys.committed(&batch.effects);
         for effect in &batch.effects {
             if let TaskEffect::Ended(_) = effect {
-                self.unfolded.ends += 1;
+                self.not_rolled_up.ends += 1;
                 self.table.apply(effect);
             }
         }
@@ -221,36 +221,36 @@ impl Owned {
         }
         batch.rules.into_iter().for_each(|rule| self.table.apply_rule(rule));
         self.table.forget_until(wall);
-        self.unfolded.batches += 1;
-        self.unfolded.ended.extend_from_slice(&ended);
+        self.not_rolled_up.batches += 1;
+        self.not_rolled_up.ended.extend_from_slice(&ended);
     }
 
-    /// Whether there are enough batches for a fold.
+    /// Whether there are enough batches for a rollup.
     fn has_enough(&self, batches: u64) -> bool {
-        self.unfolded.batches >= batches || self.unfolded.ended.len() >= FOLD_BYTES
+        self.not_rolled_up.batches >= batches || self.not_rolled_up.ended.len() >= ROLLUP_BYTES
     }
 
-    /// Whether a fold is to be made as soon as the history was read.
+    /// Whether a rollup is to be made as soon as the history was read.
     pub(crate) fn waits_for_history(&self, batches: u64) -> bool {
         self.has_enough(batches) && !self.history_read
     }
 
-    /// Returns the fold that is to be made, if there are enough batches for one and no fold is under way.
-    pub(crate) fn next_fold(&mut self, batches: u64) -> Option<Fold> {
-        if !self.has_enough(batches) || self.folding.is_some() || !self.history_read {
+    /// Returns the rollup that is to be made, if there are enough batches for one and no rollup is under way.
+    pub(crate) fn next_rollup(&mut self, batches: u64) -> Option<Rollup> {
+        if !self.has_enough(batches) || self.rolling_up.is_some() || !self.history_read {
             return None;
         }
-        let unfolded = std::mem::take(&mut self.unfolded);
-        let ends = self.folded + unfolded.ends;
-        let replaces_history = ends > 2 * self.table.ended_len() + FOLDED_MORE;
-        let mut ended = unfolded.ended.clone();
+        let not_rolled_up = std::mem::take(&mut self.not_rolled_up);
+        let ends = self.rolled_up + not_rolled_up.ends;
+        let replaces_history = ends > 2 * self.table.ended_len() + ROLLUP_ENDS_MORE;
+        let mut ended = not_rolled_up.ended.clone();
         if replaces_history {
             ended.clear();
             for end in self.table.ended_after(None) {
                 tickwheel_store::records::put_ended(&mut ended, end);
             }
         }
-        let fold = Fold {
+        let rollup = Rollup {
             claim: self.claim,
             no: self.last_no,
             // The encoding of each batch has checked the range.
@@ -261,21 +261,21 @@ impl Owned {
             ended,
             replaces_history,
         };
-        let folded = if replaces_history { self.table.ended_len() } else { ends };
-        self.folding = Some(Folding { unfolded, folded });
-        Some(fold)
+        let rolled_up = if replaces_history { self.table.ended_len() } else { ends };
+        self.rolling_up = Some(RollingUp { not_rolled_up, rolled_up });
+        Some(rollup)
     }
 
-    pub(crate) fn was_folded(&mut self, done: bool) {
-        let Some(Folding { unfolded, folded }) = self.folding.take() else { return };
+    pub(crate) fn was_rolled_up(&mut self, done: bool) {
+        let Some(RollingUp { not_rolled_up, rolled_up }) = self.rolling_up.take() else { return };
         if done {
-            self.folded = folded;
+            self.rolled_up = rolled_up;
         } else {
-            // The batches are still there. They are folded with the later ones.
-            self.unfolded.batches += unfolded.batches;
-            self.unfolded.ends += unfolded.ends;
-            let later = std::mem::replace(&mut self.unfolded.ended, unfolded.ended);
-            self.unfolded.ended.extend_from_slice(&later);
+            // The batches are still there. They are rolled up with the later ones.
+            self.not_rolled_up.batches += not_rolled_up.batches;
+            self.not_rolled_up.ends += not_rolled_up.ends;
+            let later = std::mem::replace(&mut self.not_rolled_up.ended, not_rolled_up.ended);
+            self.not_rolled_up.ended.extend_from_slice(&later);
         }
     }
 

@@ -1,33 +1,33 @@
-//! [`Pulse`]: until when this process may answer for its shards.
+//! [`LeaseTerm`]: until when this process may answer for its shards.
 
 use tickwheel_engine::Validity;
 
 /// The present incarnation of the process, and until when it is valid.
 ///
-/// No wall clock decides. An incarnation is valid until 0.8 of a lease after the *sending* of its last answered beat, by the boot-time clock
-/// of this machine. Another process may end the incarnation only after it saw the same beat for a whole lease on its own clock. It cannot
-/// have seen the beat before the beat was sent, so the incarnation is no longer valid by then.
+/// No wall clock decides. An incarnation is valid until 0.8 of a lease after the *sending* of its last answered heartbeat, by the boot-time clock
+/// of this machine. Another process may end the incarnation only after it saw the same heartbeat for a whole lease on its own clock. It cannot
+/// have seen the heartbeat before the heartbeat was sent, so the incarnation is no longer valid by then.
 #[derive(Clone, Debug)]
-pub struct Pulse {
+pub struct LeaseTerm {
     lease_ns: u64,
     incarnation: Option<String>,
     valid_until_ns: u64,
 }
 
-impl Pulse {
-    /// Returns the pulse of a process that has no incarnation yet.
+impl LeaseTerm {
+    /// Returns the lease term of a process without an incarnation.
     #[must_use]
     pub fn new(lease_ms: u32) -> Self {
         Self { lease_ns: u64::from(lease_ms) * 1_000_000, incarnation: None, valid_until_ns: 0 }
     }
 
-    /// Returns the time between two beats (ns).
+    /// Returns the time between two heartbeats (ns).
     #[must_use]
     pub fn interval_ns(&self) -> u64 {
         self.lease_ns * 3 / 10
     }
 
-    /// Returns how long a beat of another incarnation must stand still before that incarnation may be ended (ns).
+    /// Returns how long a heartbeat of another incarnation must stand still before that incarnation may be ended (ns).
     #[must_use]
     pub fn lease_ns(&self) -> u64 {
         self.lease_ns
@@ -39,13 +39,13 @@ impl Pulse {
         self.incarnation.as_deref()
     }
 
-    /// Begins an incarnation. It is not valid before its first beat is answered.
+    /// Begins an incarnation. It is not valid before its first heartbeat is answered.
     pub fn begin(&mut self, incarnation: String) {
         self.incarnation = Some(incarnation);
         self.valid_until_ns = 0;
     }
 
-    /// Notes that the beat that was sent at `sent_ns` (boot-time clock) was answered.
+    /// Notes that the heartbeat that was sent at `sent_ns` (boot-time clock) was answered.
     pub fn answered(&mut self, sent_ns: u64) {
         // Integers, because a part of a nanosecond too many would be too many.
         self.valid_until_ns = self.valid_until_ns.max(sent_ns.saturating_add(self.lease_ns / 10 * 8));
@@ -91,22 +91,30 @@ mod tests {
 
     #[test]
     fn an_incarnation_is_valid_for_a_part_of_the_lease_after_the_sending() {
-        let mut pulse = Pulse::new(5_000);
-        assert_eq!(pulse.validity("a", 0), Validity::Lost);
-        pulse.begin("a".to_owned());
-        assert_eq!(pulse.validity("a", 0), Validity::InDoubt, "no beat was answered");
-        assert!(pulse.was_perhaps_ended(0));
-        pulse.answered(100 * MS);
-        assert_eq!(pulse.validity("a", 4_099 * MS), Validity::Valid);
-        assert_eq!(pulse.validity("a", 4_100 * MS), Validity::InDoubt);
-        pulse.answered(4_200 * MS);
-        assert!(!pulse.was_perhaps_ended(9_199 * MS), "no other process has seen the beat for a lease");
-        assert!(pulse.was_perhaps_ended(9_200 * MS));
-        assert_eq!(pulse.validity("a", 4_300 * MS), Validity::Valid, "a late answer renews the validity");
-        assert_eq!(pulse.validity("b", 4_300 * MS), Validity::Lost);
-        pulse.end();
-        assert_eq!(pulse.validity("a", 4_300 * MS), Validity::Lost);
-        pulse.begin("b".to_owned());
-        assert_eq!(pulse.validity("b", 4_300 * MS), Validity::InDoubt, "a beat of before does not count");
+        let mut lease_term = LeaseTerm::new(5_000);
+        assert_eq!(lease_term.validity("a", 0), Validity::Lost);
+        lease_term.begin("a".to_owned());
+        assert_eq!(lease_term.validity("a", 0), Validity::InDoubt, "no beat was answered");
+        assert!(lease_term.was_perhaps_ended(0));
+        lease_term.answered(100 * MS);
+        assert_eq!(lease_term.validity("a", 4_099 * MS), Validity::Valid);
+        assert_eq!(lease_term.validity("a", 4_100 * MS), Validity::InDoubt);
+        lease_term.answered(4_200 * MS);
+        assert!(!lease_term.was_perhaps_ended(9_199 * MS), "no other process has seen the beat for a lease");
+        assert!(lease_term.was_perhaps_ended(9_200 * MS));
+        assert_eq!(
+            lease_term.validity("a", 4_300 * MS),
+            Validity::Valid,
+            "a late answer renews the validity"
+        );
+        assert_eq!(lease_term.validity("b", 4_300 * MS), Validity::Lost);
+        lease_term.end();
+        assert_eq!(lease_term.validity("a", 4_300 * MS), Validity::Lost);
+        lease_term.begin("b".to_owned());
+        assert_eq!(
+            lease_term.validity("b", 4_300 * MS),
+            Validity::InDoubt,
+            "a beat of before does not count"
+        );
     }
 }

@@ -2,47 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use sha2::{Digest, Sha256};
 use tickwheel_engine::{Key, Population, QueueName, TaskEffect};
 
 use crate::database::KeyRow;
+use crate::process::key_room::KeyRoom;
 
-/// A part of the SHA-256 of a queue and a key. Two keys with the same print would be taken for one: with 10 million keys in memory and as many
+/// A part of the SHA-256 of a queue and a key. Two keys with the same fingerprint would be taken for one: with 10 million keys in memory and as many
 /// others that ended, the probability is 1 to 10^14.
-type Print = [u32; 3];
+type Fingerprint = [u32; 3];
 
 /// A page has keys of this many queues at the most.
 const PAGE_QUEUES: usize = 256;
-
-/// How many keys the shards of a process may keep in memory together. A key takes about 24 bytes.
-#[derive(Debug)]
-pub(crate) struct KeyRoom {
-    left: AtomicUsize,
-}
-
-impl KeyRoom {
-    /// Returns a room that has place for `keys` keys.
-    #[must_use]
-    pub(crate) const fn new(keys: usize) -> Self {
-        Self { left: AtomicUsize::new(keys) }
-    }
-
-    fn has(&self, keys: usize) -> bool {
-        self.left.load(Ordering::Relaxed) >= keys
-    }
-
-    /// Takes the place of one key. Returns whether there was one.
-    fn take(&self) -> bool {
-        let less = |left: usize| left.checked_sub(1);
-        self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok()
-    }
-
-    fn give_back(&self, keys: usize) {
-        self.left.fetch_add(keys, Ordering::Relaxed);
-    }
-}
 
 /// The keys of the tasks of a shard, live and dead, as they are in the database, and of some tasks that are gone.
 ///
@@ -66,7 +38,7 @@ enum Phase {
     /// The keys were not read. The first look-up of a key that no task has begins the reading.
     Unread,
     Reading(Reading),
-    Complete(BTreeSet<Print>),
+    Complete(BTreeSet<Fingerprint>),
     /// There is no room, or a page could not be read.
     Off,
 }
@@ -74,7 +46,7 @@ enum Phase {
 #[derive(Debug)]
 struct Reading {
     /// The keys that were read, and those that were put meanwhile.
-    prints: BTreeSet<Print>,
+    fingerprints: BTreeSet<Fingerprint>,
     /// The queues whose keys were not read, each with the last key that was.
     left: Vec<(QueueName, String)>,
     /// The page that is being read.
@@ -101,7 +73,9 @@ impl KnownKeys {
     /// Whether no task of the shard has this key, unless the key is the decimal form of the id of a task.
     pub(crate) fn lacks(&self, queue: &QueueName, key: &Key) -> bool {
         match &self.phase {
-            Phase::Complete(prints) => !prints.contains(&print(queue.as_str(), key.as_str())),
+            Phase::Complete(fingerprints) => {
+                !fingerprints.contains(&fingerprint(queue.as_str(), key.as_str()))
+            }
             Phase::Unread | Phase::Reading(_) | Phase::Off => false,
         }
     }
@@ -118,7 +92,7 @@ impl KnownKeys {
         self.phase = if has_room {
             self.readings += 1;
             let left = populations.keys().map(|queue| (queue.clone(), String::new())).collect();
-            Phase::Reading(Reading { prints: BTreeSet::new(), left, page: Vec::new() })
+            Phase::Reading(Reading { fingerprints: BTreeSet::new(), left, page: Vec::new() })
         } else {
             Phase::Off
         };
@@ -141,7 +115,7 @@ impl KnownKeys {
         if !reading.page.is_empty() {
             return Some(KeyPage { reading: self.readings, of: reading.page.clone(), max: self.page });
         }
-        self.phase = Phase::Complete(std::mem::take(&mut reading.prints));
+        self.phase = Phase::Complete(std::mem::take(&mut reading.fingerprints));
         None
     }
 
@@ -198,8 +172,8 @@ impl KnownKeys {
 
     /// Forgets the keys. They are read again after [`retry`](Self::retry).
     pub(crate) fn give_up(&mut self) {
-        if let Some(prints) = self.prints() {
-            let keys = prints.len();
+        if let Some(fingerprints) = self.fingerprints() {
+            let keys = fingerprints.len();
             self.room.give_back(keys);
         }
         self.phase = Phase::Off;
@@ -212,29 +186,31 @@ impl KnownKeys {
         }
     }
 
-    fn prints(&mut self) -> Option<&mut BTreeSet<Print>> {
+    fn fingerprints(&mut self) -> Option<&mut BTreeSet<Fingerprint>> {
         match &mut self.phase {
-            Phase::Reading(Reading { prints, .. }) | Phase::Complete(prints) => Some(prints),
+            Phase::Reading(Reading { fingerprints, .. }) | Phase::Complete(fingerprints) => {
+                Some(fingerprints)
+            }
             Phase::Unread | Phase::Off => None,
         }
     }
 
     /// Adds a key, if keys are kept. If there is no room, all keys are given up.
     fn insert(&mut self, queue: &str, key: &str) {
-        let print = print(queue, key);
-        if let Some(prints) = self.prints()
-            && prints.insert(print)
+        let fingerprint = fingerprint(queue, key);
+        if let Some(fingerprints) = self.fingerprints()
+            && fingerprints.insert(fingerprint)
             && !self.room.take()
         {
             // The room has not counted this one.
-            self.prints().map(|prints| prints.remove(&print));
+            self.fingerprints().map(|fingerprints| fingerprints.remove(&fingerprint));
             self.give_up();
         }
     }
 
     fn remove(&mut self, queue: &str, key: &str) {
-        let print = print(queue, key);
-        if self.prints().is_some_and(|prints| prints.remove(&print)) {
+        let fingerprint = fingerprint(queue, key);
+        if self.fingerprints().is_some_and(|fingerprints| fingerprints.remove(&fingerprint)) {
             self.room.give_back(1);
         }
     }
@@ -250,7 +226,7 @@ fn tasks(of: Population) -> usize {
     usize::try_from(of.live.saturating_add(of.dead)).unwrap_or(usize::MAX)
 }
 
-fn print(queue: &str, key: &str) -> Print {
+fn fingerprint(queue: &str, key: &str) -> Fingerprint {
     // No name of a queue has a zero byte, so the two parts are apart.
     let hash = Sha256::new().chain_update(queue).chain_update([0]).chain_update(key).finalize();
     let part = |at: usize| u32::from_le_bytes([hash[at], hash[at + 1], hash[at + 2], hash[at + 3]]);
@@ -505,11 +481,11 @@ mod tests {
         shard.run(Step::Answer);
         assert!(shard.keys.lacks(&queue(0), &key(30)));
         // Tasks without a key of their owner take no room.
-        let kept = shard.keys.prints().expect("they were read").len();
+        let kept = shard.keys.fingerprints().expect("they were read").len();
         let task = sample_task(900, 1, "a", "900", 1);
         shard.store(task);
         [Step::Commit, Step::Answer].into_iter().for_each(|step| shard.run(step));
-        assert_eq!(shard.keys.prints().expect("they are still there").len(), kept);
+        assert_eq!(shard.keys.fingerprints().expect("they are still there").len(), kept);
     }
 
     #[test]

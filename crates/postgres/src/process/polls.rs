@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::database::{Claim, Database, Failure, Refusal, Session};
-use crate::node::{Event, Node};
+use crate::process::node::{Event, Node};
 
 /// The longest time between two reads.
 const EVERY: Duration = Duration::from_millis(100);

@@ -1,14 +1,14 @@
-//! Batches are folded, and the state after a fold is the state of before, also with a snapshot that is held open.
+//! Batches are rolled up, and the state after a rollup is the same state, also with a snapshot that is held open.
 
 use std::time::Duration;
 
 use crate::kit::{Database, key, name, options, put, texts, until};
 use tickwheel_queue::{Ack, Cancel, Get, GetError, Lease, ListQueues, Queue, TokenAnswer};
 
-/// Opens a queue whose batches are folded after this many.
-fn node(database: &Database<'_>, fold_batches: u64) -> Queue {
-    let stores = options(&database.url(), "folds").connect().expect("the database takes the process");
-    let stores = stores.into_iter().map(|store| store.with_fold_batches(fold_batches)).collect();
+/// Opens a queue whose batches are rolled up after this many.
+fn node(database: &Database<'_>, rollup_batches: u64) -> Queue {
+    let stores = options(&database.url(), "rollups").connect().expect("the database takes the process");
+    let stores = stores.into_iter().map(|store| store.with_rollup_batches(rollup_batches)).collect();
     Queue::options().open_shards(stores).expect("the queue opens")
 }
 
@@ -55,12 +55,12 @@ fn batches(database: &Database<'_>) -> u64 {
 }
 
 #[test]
-fn more_than_a_thousand_commits_are_folded() {
+fn more_than_a_thousand_commits_are_rolled_up() {
     let Some(server) = crate::kit::shared() else { return };
     let database = server.database();
     let queue = node(&database, 1_000);
     commits(&queue, 0, 660);
-    until("a fold is made", || database.psql("SELECT count(*) FROM tickwheel.fold") == "1");
+    until("a rollup is made", || database.psql("SELECT count(*) FROM tickwheel.rollup") == "1");
     until("the batches are gone", || batches(&database) < 1_000);
     let before = counts(&queue);
     let last_id = queue.put(put("last", Duration::from_secs(86_400))).wait().expect("stored").task.id;
@@ -77,7 +77,7 @@ fn more_than_a_thousand_commits_are_folded() {
 
 /// A dump holds its snapshot for long. The store goes on, and removes its batches all the same.
 #[test]
-fn a_snapshot_that_is_held_open_stops_neither_commits_nor_folds() {
+fn a_snapshot_that_is_held_open_stops_neither_commits_nor_rollups() {
     let Some(server) = crate::kit::shared() else { return };
     let database = server.database();
     let queue = node(&database, 20);
@@ -86,12 +86,12 @@ fn a_snapshot_that_is_held_open_stops_neither_commits_nor_folds() {
     let held = dump.run("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM tickwheel.task");
     assert_eq!(held, "10");
     commits(&queue, 30, 600);
-    until("the batches are folded", || batches(&database) <= 40);
+    until("the batches are rolled up", || batches(&database) <= 40);
     let before = counts(&queue);
     queue.close();
-    for fold_batches in [20, 5] {
-        // Each opening reads the folds of the one before, and goes on with its own.
-        let queue = node(&database, fold_batches);
+    for rollup_batches in [20, 5] {
+        // Each opening reads the rollups of the one before, and goes on with its own.
+        let queue = node(&database, rollup_batches);
         assert_eq!(counts(&queue), before);
         all_is_there(&queue, 600);
         queue.close();

@@ -1,4 +1,4 @@
-//! [`Beats`]: keeps the incarnation of this process alive, and ends those that beat no more.
+//! [`Heartbeats`]: keeps the incarnation of this process alive, and ends those that send no more heartbeats.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,32 +6,32 @@ use std::time::Duration;
 
 use tickwheel_engine::Validity;
 
-use crate::clock::ClockAnswer;
 use crate::database::{ConnectFailure, Database, Failure, NodeEntry, Session};
-use crate::node::Node;
+use crate::process::clock::ClockAnswer;
+use crate::process::node::Node;
 
 /// The time before the next try, while the database does not answer.
 const AGAIN: Duration = Duration::from_millis(200);
 
-/// Sends the beats of this process, on a session of its own.
+/// Sends the heartbeats of this process, on a session of its own.
 #[derive(Debug)]
-pub struct Beats<D: Database> {
+pub struct Heartbeats<D: Database> {
     database: Arc<D>,
     node: Arc<Node>,
     /// The entry of the process. Each incarnation has a name of its own.
     entry: NodeEntry,
     session: Option<D::Session>,
-    /// When the last beat was sent (boot-time clock, ns).
+    /// When the last heartbeat was sent (boot-time clock, ns).
     sent_ns: u64,
-    /// The beats of the others, and since when each was seen (boot-time clock, ns).
+    /// The heartbeats of the others, and since when each was seen (boot-time clock, ns).
     others: BTreeMap<String, (i64, u64)>,
-    timeline: Option<i64>,
+    failover: Option<i64>,
     /// Whether the clock of the database has to begin anew, because the database has failed over.
     is_clock_over: bool,
 }
 
-impl<D: Database> Beats<D> {
-    /// Returns the beats of a process without an incarnation.
+impl<D: Database> Heartbeats<D> {
+    /// Returns the heartbeats of a process without an incarnation.
     #[must_use]
     pub fn new(database: Arc<D>, node: Arc<Node>, entry: NodeEntry) -> Self {
         Self {
@@ -41,23 +41,23 @@ impl<D: Database> Beats<D> {
             session: None,
             sent_ns: 0,
             others: BTreeMap::new(),
-            timeline: None,
+            failover: None,
             is_clock_over: false,
         }
     }
 
-    /// Sends one beat. Begins an incarnation before, if there is none; `name` makes a random name for it. Returns the time until the next
+    /// Sends one heartbeat. Begins an incarnation before, if there is none; `name` makes a random name for it. Returns the time until the next
     /// call.
     ///
     /// # Errors
     /// The database refuses this process. A later call may succeed.
     pub fn turn(&mut self, name: impl FnOnce() -> String) -> Result<Duration, String> {
-        match self.beat(name) {
+        match self.heartbeat(name) {
             Ok(()) => {
                 self.node.set_trouble("beat", None);
-                // The validity counts from the sending, so a slow answer takes nothing from the next beat.
+                // The validity counts from the sending, so a slow answer takes nothing from the next heartbeat.
                 let passed_ns = self.node.now_ns().saturating_sub(self.sent_ns);
-                Ok(Duration::from_nanos(self.node.pulse().interval_ns().saturating_sub(passed_ns)))
+                Ok(Duration::from_nanos(self.node.lease_term().interval_ns().saturating_sub(passed_ns)))
             }
             Err(Trouble::Refused(why)) => {
                 self.session = None;
@@ -67,13 +67,13 @@ impl<D: Database> Beats<D> {
             Err(Trouble::Later(why)) => {
                 self.session = None;
                 self.node.set_trouble("beat", Some(&why));
-                let interval = Duration::from_nanos(self.node.pulse().interval_ns());
+                let interval = Duration::from_nanos(self.node.lease_term().interval_ns());
                 Ok(AGAIN.min(interval))
             }
         }
     }
 
-    fn beat(&mut self, name: impl FnOnce() -> String) -> Result<(), Trouble> {
+    fn heartbeat(&mut self, name: impl FnOnce() -> String) -> Result<(), Trouble> {
         let incarnation = match self.node.incarnation() {
             Some(incarnation) => incarnation,
             None => self.join(name())?,
@@ -85,17 +85,17 @@ impl<D: Database> Beats<D> {
         let was_valid = self.node.validity(&incarnation) == Validity::Valid;
         let sent_ns = self.node.now_ns();
         self.sent_ns = sent_ns;
-        let beat = session.beat(&incarnation)?;
+        let beat = session.heartbeat(&incarnation)?;
         let arrived_ns = self.node.now_ns();
-        let before = self.timeline.replace(beat.timeline);
-        let has_failed_over = before.is_some_and(|before| before != beat.timeline);
-        if before != Some(beat.timeline) {
-            let is_unbroken = has_failed_over && !self.node.pulse().was_perhaps_ended(arrived_ns);
+        let before = self.failover.replace(beat.failover);
+        let has_failed_over = before.is_some_and(|before| before != beat.failover);
+        if before != Some(beat.failover) {
+            let is_unbroken = has_failed_over && !self.node.lease_term().was_perhaps_ended(arrived_ns);
             let unbroken = Some(incarnation.clone()).filter(|_| is_unbroken);
-            self.node.begin_timeline(beat.timeline, arrived_ns, unbroken);
+            self.node.begin_failover(beat.failover, arrived_ns, unbroken);
         }
         if has_failed_over {
-            // A beat that stood still on one timeline, and stands still on another, was perhaps lost in between.
+            // A heartbeat that stood still before a fail-over, and stands still after it, was perhaps lost in between.
             self.others.clear();
             self.is_clock_over = true;
         }
@@ -106,15 +106,15 @@ impl<D: Database> Beats<D> {
             self.node.clock().begin(answer);
         }
         if has_failed_over {
-            // The database may have lost the takings of this process. So each shard is taken anew.
+            // The database may have lost the acquisitions of this process. So each shard is taken anew.
             let _unanswered = session.leave(&incarnation);
-            self.node.pulse().end();
+            self.node.lease_term().end();
             self.node.wake_all();
             return Err(Trouble::Later("the database has failed over".to_owned()));
         }
         let Some(answer) = answer else {
             // Another process has ended this incarnation, and may have its shards. The next call begins a new one.
-            self.node.pulse().end();
+            self.node.lease_term().end();
             let why = if beat.adopted {
                 self.node.count_adoption();
                 "`tickwheel cluster adopt` has taken the shards from this process"
@@ -125,7 +125,7 @@ impl<D: Database> Beats<D> {
             return Err(Trouble::Later(why.to_owned()));
         };
         self.node.clock().note(answer);
-        self.node.pulse().answered(sent_ns);
+        self.node.lease_term().answered(sent_ns);
         if !was_valid {
             self.node.wake_all();
         }
@@ -135,11 +135,11 @@ impl<D: Database> Beats<D> {
     }
 
     /// Ends the incarnation, so that another process can take the shards at once. Without an answer of the database, the incarnation ends
-    /// once its beat stood still for a lease.
+    /// once its heartbeat stood still for a lease.
     pub fn leave(&mut self) {
         let Some(incarnation) = self.node.incarnation() else { return };
         // First, this process stops to answer.
-        self.node.pulse().end();
+        self.node.lease_term().end();
         if let Some(mut session) = self.session.take() {
             let _unanswered = session.leave(&incarnation);
         }
@@ -153,18 +153,18 @@ impl<D: Database> Beats<D> {
         let mut session = self.database.connect(&incarnation)?;
         session.join(&self.entry)?;
         self.session = Some(session);
-        self.node.pulse().begin(incarnation.clone());
+        self.node.lease_term().begin(incarnation.clone());
         Ok(incarnation)
     }
 
-    /// Ends each incarnation whose beat stood still for a whole lease.
+    /// Ends each incarnation whose heartbeat stood still for a whole lease.
     fn watch(
         &mut self,
         session: &mut D::Session,
         others: Vec<(String, i64)>,
         now_ns: u64,
     ) -> Result<(), Trouble> {
-        let lease_ns = self.node.pulse().lease_ns();
+        let lease_ns = self.node.lease_term().lease_ns();
         self.others.retain(|name, _| others.iter().any(|(other, _)| other == name));
         let mut alive = Vec::new();
         for (name, beat) in others {

@@ -11,7 +11,7 @@ use crate::database::{Claim, Refusal};
 #[derive(Debug, Default)]
 pub struct Inbox {
     inside: Mutex<Inside>,
-    news: Condvar,
+    changed: Condvar,
 }
 
 #[derive(Debug, Default)]
@@ -26,13 +26,13 @@ struct Inside {
 }
 
 impl Inbox {
-    /// Asks for the next rows of a shard that has no rows under way. `at_once`: the last read showed that there are more.
+    /// Asks for the next rows of a shard without rows under way. `at_once`: the last read showed that there are more.
     pub fn ask(&self, claim: Claim, at_once: bool) {
         let mut inside = self.lock();
         inside.asking.insert(claim.shard, claim.epoch);
         if at_once {
             inside.at_once = true;
-            self.news.notify_one();
+            self.changed.notify_one();
         }
     }
 
@@ -73,7 +73,7 @@ impl Inbox {
     /// Waits for this time, or until a shard asks for more rows at once. Returns `false` once the inbox is closed.
     pub fn wait(&self, limit: Duration) -> bool {
         let waits = |inside: &mut Inside| !inside.at_once && !inside.closed;
-        let waited = self.news.wait_timeout_while(self.lock(), limit, waits);
+        let waited = self.changed.wait_timeout_while(self.lock(), limit, waits);
         let mut inside = waited.unwrap_or_else(PoisonError::into_inner).0;
         inside.at_once = false;
         !inside.closed
@@ -82,7 +82,7 @@ impl Inbox {
     /// Ends the waiting for good.
     pub fn close(&self) {
         self.lock().closed = true;
-        self.news.notify_all();
+        self.changed.notify_all();
     }
 
     fn lock(&self) -> MutexGuard<'_, Inside> {
