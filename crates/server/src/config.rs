@@ -15,7 +15,7 @@ use crate::doors::beanstalk::Beanstalk;
 use crate::listen::addresses::is_loopback;
 use crate::listen::socket::ListenAt;
 use crate::listen::tls::TlsFiles;
-use crate::service::limits::Limits;
+use crate::service::permits::limits::Limits;
 use crate::start_error::StartError;
 use crate::targets::PushPlan;
 use crate::telemetry::span::SpanSink;

@@ -39,7 +39,7 @@ pub use listen::tls::{TlsError, TlsFiles};
 pub use server::Server;
 pub use service::backups::BackupDirError;
 pub use service::drain::Drain;
-pub use service::limits::Limits;
+pub use service::permits::limits::Limits;
 pub use start_error::StartError;
 pub use targets::{
     ConnectionFault, ConnectionPlan, KeyUse, PushError, PushPlan, PushTls, Sasl, SecretKeyError, SecretText,

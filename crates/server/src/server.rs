@@ -26,7 +26,7 @@ use crate::listen::tls::Tls;
 use crate::service::app::App;
 use crate::service::backups::{BackupDir, Backups, NoBackups, StopBackups};
 use crate::service::drain::Drain;
-use crate::service::jobs::Jobs;
+use crate::service::jobs::keeper::Jobs;
 use crate::service::lifecycle;
 use crate::service::supervisor::{Running, Supervisor};
 use crate::start_error::StartError;

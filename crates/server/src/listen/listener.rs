@@ -12,7 +12,7 @@ use crate::base::stopping::Stopping;
 use crate::events;
 use crate::listen::addresses::Addresses;
 use crate::listen::door::{Connection, Door};
-use crate::listen::permits::{Permit, Permits};
+use crate::listen::permits::{ConnectionPermit, Permits};
 use crate::listen::socket::{Came, Opened};
 use crate::listen::standing::Standing;
 use crate::listen::stream::Stream;
@@ -103,7 +103,7 @@ impl Listener {
             serving.await;
             drop(open);
         });
-        Permit::closes(permits, id, task);
+        ConnectionPermit::closes(permits, id, task);
     }
 
     /// Refuses a connection and tells its client why. Over TLS that would cost a handshake, and above

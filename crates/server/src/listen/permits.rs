@@ -112,7 +112,7 @@ fn now() -> u64 {
 
 /// The right of a connection to be open. Dropping it gives the permit back.
 #[derive(Debug)]
-pub(crate) struct Permit {
+pub(crate) struct ConnectionPermit {
     id: u64,
     seat: Arc<Seat>,
     is_session: bool,
@@ -136,7 +136,7 @@ impl Permits {
 
     /// Takes a permit, or a reserved one if there is no other and the connection is no session. `None`: there is none
     /// at all. The log says when only reserved permits are left.
-    pub(crate) fn enter(&self, idle: Idle) -> Option<Permit> {
+    pub(crate) fn enter(&self, idle: Idle) -> Option<ConnectionPermit> {
         let mut state = self.state();
         let is_session = idle == Idle::Stays;
         let is_full = is_session && state.sessions >= self.0.max - self.0.max / LEFT_BY_SESSIONS;
@@ -150,7 +150,7 @@ impl Permits {
     }
 
     /// Takes a reserved permit.
-    pub(crate) fn enter_reserved(&self) -> Option<Permit> {
+    pub(crate) fn enter_reserved(&self) -> Option<ConnectionPermit> {
         let mut state = self.state();
         if state.reserved < self.0.reserved_max {
             state.reserved += 1;
@@ -168,14 +168,14 @@ impl Permits {
         closed > 0
     }
 
-    fn seated(&self, state: &mut State, seat: Seat, is_session: bool) -> Permit {
+    fn seated(&self, state: &mut State, seat: Seat, is_session: bool) -> ConnectionPermit {
         let (id, seat) = (state.next, Arc::new(seat));
         if is_session {
             seat.work();
         }
         state.next += 1;
         state.open.insert(id, Open { seat: Arc::clone(&seat), task: None });
-        Permit { id, seat, is_session, permits: self.clone() }
+        ConnectionPermit { id, seat, is_session, permits: self.clone() }
     }
 
     /// The log limits the number of these lines: the event is in the list of [`events::LIMITED`].
@@ -233,7 +233,7 @@ impl State {
     }
 }
 
-impl Permit {
+impl ConnectionPermit {
     /// The state of the permit's connection.
     pub(crate) fn seat(&self) -> Arc<Seat> {
         Arc::clone(&self.seat)
@@ -268,7 +268,7 @@ impl Permit {
     }
 }
 
-impl Drop for Permit {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         let mut state = self.permits.state();
         // If the entry is gone, another connection already has the permit.
@@ -285,7 +285,7 @@ mod tests {
     use super::*;
 
     /// A permit whose connection has a call under way.
-    fn at_work(permit: Option<Permit>) -> Permit {
+    fn at_work(permit: Option<ConnectionPermit>) -> ConnectionPermit {
         let permit = permit.expect("a permit");
         assert!(permit.seat().work());
         permit
@@ -296,7 +296,7 @@ mod tests {
         state.taken == 0 && state.sessions == 0 && state.reserved == 0 && state.open.is_empty()
     }
 
-    fn is_reserved(permit: &Permit) -> bool {
+    fn is_reserved(permit: &ConnectionPermit) -> bool {
         permit.seat().is_reserved()
     }
 

@@ -7,12 +7,12 @@ use tickwheel_api::Problem;
 
 use crate::listen::addresses::{Addresses, Share};
 use crate::listen::door::Idle;
-use crate::listen::permits::{Permit, Permits, Seat};
+use crate::listen::permits::{ConnectionPermit, Permits, Seat};
 
 /// The permit of a connection, and its share of the connections of its address.
 #[derive(Debug)]
 pub(crate) struct Standing {
-    permit: Permit,
+    permit: ConnectionPermit,
     from: Option<IpAddr>,
     addresses: Addresses,
     /// The share; `None` while the connection has a reserved permit because its address already has its largest

@@ -13,7 +13,7 @@ use crate::listen::door::Door;
 use crate::listen::socket::ListenAt;
 use crate::listen::tls::{Tls, TlsError};
 use crate::service::app::App;
-use crate::service::limits::Limits;
+use crate::service::permits::limits::Limits;
 use crate::start_error::StartError;
 use crate::telemetry::metrics::Figures;
 use crate::telemetry::metrics::page::{Page, metrics};

@@ -276,7 +276,7 @@ mod tests {
     use crate::doors::http::pace::{PACE_BYTES, PACE_TIME};
     use crate::doors::http::paced_lines::LINES_MAX;
     use crate::doors::http::rows::CutShort;
-    use crate::service::limits::Limits;
+    use crate::service::permits::limits::Limits;
 
     /// A body that sends its pieces at intervals. After the last piece it either ends, or stays open without further
     /// bytes.

@@ -15,7 +15,7 @@ use crate::access::refusal::Refusal;
 use crate::base::aside::{LONG_BYTES, aside};
 use crate::doors::http::problem;
 use crate::service::caller::Caller;
-use crate::service::shares::Permit;
+use crate::service::permits::shares::Permit;
 
 /// The longest request body, and the longest line of a batch (bytes).
 pub(crate) const BODY_BYTES_MAX: usize = 1 << 20;
@@ -169,7 +169,7 @@ mod tests {
     use crate::access::tokens::{Grant, Tokens};
     use crate::base::stopping;
     use crate::service::app::App;
-    use crate::service::limits::Limits;
+    use crate::service::permits::limits::Limits;
 
     /// Whether a body of this size is parsed on another thread.
     async fn read_elsewhere(bytes: usize) -> bool {

@@ -13,9 +13,9 @@ use crate::access::tokens::Right;
 use crate::doors::http::answer;
 use crate::doors::http::call::Call;
 use crate::doors::http::routes::handlers;
-use crate::service::bulk::{Bulk, Done};
 use crate::service::caller::Caller;
-use crate::service::work::{Move, Tally, Work};
+use crate::service::jobs::bulk::{Bulk, Done};
+use crate::service::jobs::work::{Move, Tally, Work};
 
 handlers! {
     CancelTasks => cancel,

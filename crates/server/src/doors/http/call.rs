@@ -16,7 +16,7 @@ use crate::doors::http::path::{decode, undecodable};
 use crate::doors::http::wire::Turn;
 use crate::service::app::App;
 use crate::service::caller::Caller;
-use crate::service::shares::Permit;
+use crate::service::permits::shares::Permit;
 use crate::translate;
 
 /// A call of a caller that has the right to it, with the head and the body of its request.

@@ -19,9 +19,9 @@ use crate::doors::http::bulk;
 use crate::doors::http::call::Call;
 use crate::doors::http::routes::handlers;
 use crate::service::caller::Caller;
-use crate::service::dead::group::groups;
-use crate::service::dead::newest::newest;
-use crate::service::work::{Redriving, Work};
+use crate::service::jobs::work::{Redriving, Work};
+use crate::service::search::dead_group::groups;
+use crate::service::search::newest_dead::newest;
 use crate::translate;
 
 handlers! {

@@ -20,7 +20,7 @@ use crate::doors::http::routes::handlers;
 use crate::doors::http::rows::CutShort;
 use crate::events;
 use crate::service::app::App;
-use crate::service::slots::ExportPermit;
+use crate::service::permits::slots::ExportPermit;
 use crate::transfer::Exporter;
 
 handlers! {

@@ -12,7 +12,7 @@ use crate::base::aside::aside;
 use crate::doors::http::answer;
 use crate::doors::http::call::Call;
 use crate::doors::http::routes::handlers;
-use crate::service::expected::{Expected, expected};
+use crate::service::search::expected::{Expected, expected};
 use crate::translate;
 
 handlers! {

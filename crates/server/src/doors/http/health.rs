@@ -135,7 +135,7 @@ mod tests {
     use crate::doors::http::body::next_piece;
     use crate::doors::http::call::tests::answered;
     use crate::service::app::App;
-    use crate::service::limits::Limits;
+    use crate::service::permits::limits::Limits;
 
     /// The reason why a stopping server is not ready, as a caller with this grant sees it.
     async fn why(grant: Grant) -> String {

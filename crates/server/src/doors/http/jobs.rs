@@ -9,7 +9,7 @@ use crate::doors::http::answer;
 use crate::doors::http::call::Call;
 use crate::doors::http::routes::handlers;
 use crate::service::caller::Caller;
-use crate::service::job::Job;
+use crate::service::jobs::job::Job;
 
 handlers! {
     ListJobs => all,

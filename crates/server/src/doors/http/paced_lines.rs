@@ -17,7 +17,7 @@ use crate::doors::http::lines::{Line, Lines, STREAM_BYTES_MAX};
 use crate::doors::http::pace::{PACE_BYTES, PACE_TIME, Pace};
 use crate::doors::http::rows::Row;
 use crate::service::caller::Caller;
-use crate::service::shares::Permit;
+use crate::service::permits::shares::Permit;
 
 /// The largest number of lines, without the header of an import. Their results, about 10 MiB at most, fit into memory
 /// even if the client does not read.

@@ -16,9 +16,9 @@ use crate::doors::http::call::Call;
 use crate::doors::http::routes::handlers;
 use crate::doors::http::stream;
 use crate::service::caller::Caller;
-use crate::service::lookup::by_key;
-use crate::service::shares::Permit;
-use crate::service::sieve::Sieve;
+use crate::service::permits::shares::Permit;
+use crate::service::search::lookup::by_key;
+use crate::service::search::sieve::Sieve;
 use crate::translate;
 use crate::translate::cursor::Cursor;
 

@@ -11,13 +11,14 @@ use tokio::time::{Instant, timeout};
 
 use super::look::Look;
 use super::moment::{Event, Jobs, Moment, Rows, Seen, Table, json};
-use super::seats::{Seat, Seats};
 use super::wheel::{Turn, WheelChannel};
+use crate::access::producer::Producer;
 use crate::access::refusal::Refusal;
 use crate::access::tokens::Grant;
 use crate::base::aside::aside;
 use crate::events;
 use crate::service::app::App;
+use crate::service::permits::shares::Permit;
 
 /// The time between two looks. Rows are made at every second look.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -30,7 +31,6 @@ const PAUSE_MAX: Duration = Duration::from_secs(5);
 /// All open subscriptions of a server.
 #[derive(Default)]
 pub(crate) struct Subscriptions {
-    seats: Seats,
     channels: Arc<Mutex<BTreeMap<Scope, Arc<Channel>>>>,
     pub(super) wheel: WheelChannel,
 }
@@ -59,7 +59,7 @@ pub(crate) struct Subscription {
     state: Option<StateSubscription>,
     /// `None`: the subscriber does not want the wheel.
     wheel: Option<watch::Receiver<Turn>>,
-    _seat: Seat,
+    _permit: Permit,
 }
 
 /// A subscription to the topics of one scope.
@@ -93,11 +93,12 @@ impl Subscriptions {
         if !wheel.is_empty() && !grant.is_unscoped() {
             return Err(Problem::forbidden_to_scoped().into());
         }
-        let seat = app.subscriptions.seats.take(grant.token())?;
+        let producer = grant.token().map_or(Producer::Local, Producer::Token);
+        let permit = app.slots.subscriptions.enter_now(producer)?;
         Ok(Subscription {
             state: (!state.is_empty()).then(|| StateSubscription::new(app, grant, state, rows)),
             wheel: (!wheel.is_empty()).then(|| WheelChannel::subscribe(app)),
-            _seat: seat,
+            _permit: permit,
         })
     }
 }
@@ -291,7 +292,7 @@ mod tests {
     }
 
     fn subscribe(app: &Arc<App>, topics: &[EventTopic]) -> Subscription {
-        Subscriptions::subscribe(app, &Grant::everything(), topics.to_vec(), all()).expect("a seat")
+        Subscriptions::subscribe(app, &Grant::everything(), topics.to_vec(), all()).expect("a permit")
     }
 
     /// Lets time pass until the check is true. The thread of the queue is not on the clock of the test.
@@ -333,7 +334,7 @@ mod tests {
         let begun = Instant::now();
         let mut of_one =
             Subscriptions::subscribe(&app, &Grant::everything(), vec![EventTopic::Queues], Rows::Of(queue))
-                .expect("a seat");
+                .expect("a permit");
         let mut news = of_one.changed().await.expect("it goes on");
         while news.is_empty() {
             // A moment that was there before has no rows for this one.

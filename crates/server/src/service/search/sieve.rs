@@ -4,7 +4,7 @@ use tickwheel_api::{TaskFilter, failure_shape};
 use tickwheel_queue::{Dead, Failure, TaskView};
 
 use crate::base::aside::Steps;
-use crate::service::dead::group::group_id;
+use crate::service::search::dead_group::group_id;
 
 /// The texts that a filter searches for.
 #[derive(Copy, Clone)]

@@ -5,8 +5,8 @@ use serde_json::value::RawValue;
 use tickwheel_api::{JobBody, JobState, Problem, SkippedBody};
 use tickwheel_queue::{QueueName, Seq, Timestamp};
 
-use crate::service::bulk::{Bulk, Position};
-use crate::service::work::Work;
+use crate::service::jobs::bulk::{Bulk, Position};
+use crate::service::jobs::work::Work;
 use crate::translate::cursor::Cursor;
 
 /// A job and its progress.
@@ -115,7 +115,7 @@ mod tests {
     use tickwheel_queue::TaskCursor;
 
     use super::*;
-    use crate::service::work::{Move, Redriving};
+    use crate::service::jobs::work::{Move, Redriving};
 
     fn bulk(work: Work) -> Bulk {
         Bulk { queue: QueueName::new("shop/close").expect("a name"), work, as_of: Some(Seq(41)) }

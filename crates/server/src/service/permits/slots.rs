@@ -1,4 +1,4 @@
-//! The permits of large bodies, batches, exports, and searches in all queues, and the memory of answers.
+//! The permits of large bodies, batches, exports, subscriptions, and searches in all queues, and the memory of answers.
 
 use std::time::Duration;
 
@@ -6,8 +6,8 @@ use tickwheel_api::Problem;
 
 use crate::access::producer::Producer;
 use crate::service::answers::Answers;
-use crate::service::limits::Limits;
-use crate::service::shares::{Full, Permit, Rules, Shares};
+use crate::service::permits::limits::Limits;
+use crate::service::permits::shares::{Full, Permit, Rules, Shares};
 
 /// The longest wait of a batch: longer than the 5 s after which a silent batch is known to be slow.
 const BATCH_WAIT_MAX: Duration = Duration::from_secs(6);
@@ -31,6 +31,11 @@ const EXPORTS_OF_ONE_MAX: usize = 2;
 /// The number of exports of callers whose token has no `admin` for all queues.
 const EXPORTS_OF_OTHERS_MAX: usize = EXPORTS_MAX - 1;
 
+/// The largest number of open subscriptions.
+const SUBSCRIPTIONS_MAX: usize = 64;
+/// The largest number of open subscriptions of one token.
+const SUBSCRIPTIONS_OF_TOKEN_MAX: usize = 8;
+
 /// The permits of calls; each server has one set.
 pub(crate) struct Slots {
     pub(crate) large_bodies: Shares,
@@ -38,6 +43,8 @@ pub(crate) struct Slots {
     pub(crate) batches: Shares,
     pub(crate) exports: Exports,
     pub(crate) searches: Shares,
+    /// The permits of open subscriptions.
+    pub(crate) subscriptions: Shares,
     pub(crate) answers: Answers,
 }
 
@@ -64,11 +71,19 @@ impl Slots {
             wait_max: WAIT_MAX,
             refusal: search_refused,
         };
+        let subscriptions = Rules {
+            max: SUBSCRIPTIONS_MAX,
+            share_max: SUBSCRIPTIONS_OF_TOKEN_MAX,
+            waiting_max: 0,
+            wait_max: Duration::ZERO,
+            refusal: subscription_refused,
+        };
         Self {
             large_bodies: Shares::new(large_bodies),
             batches: Shares::new(batches),
             exports: Exports::new(),
             searches: Shares::new(searches),
+            subscriptions: Shares::new(subscriptions),
             answers: Answers::new(limits.answer_bytes),
         }
     }
@@ -99,6 +114,15 @@ fn search_refused(full: Full) -> Problem {
         Full::All(max) => format!("the server does {max} searches in all queues already"),
     };
     Problem::busy(what, 1).with_hint("try again later, or look for the key in one queue")
+}
+
+fn subscription_refused(full: Full) -> Problem {
+    let what = match full {
+        Full::Share(max) => format!("{max} streams of events of the token are open, which is its limit"),
+        Full::All(max) => format!("{max} streams of events are open, which is the limit of the server"),
+    };
+    let hint = "close a stream, such as a page of the console that nobody looks at, and try again";
+    Problem::busy(what, 5).with_hint(hint)
 }
 
 /// The permits of exports. The last one is for administrators only. An export whose client takes no data makes way.
@@ -179,7 +203,7 @@ impl ExportPermit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::service::shares::tests::{A, B, refused};
+    use crate::service::permits::shares::tests::{A, B, refused};
 
     fn slots() -> Slots {
         let limits = Limits {
@@ -228,6 +252,24 @@ mod tests {
         for call in waiting {
             assert!(call.await.expect("it did not panic"), "each had its permit after another");
         }
+    }
+
+    #[test]
+    fn a_token_has_eight_subscriptions_and_all_callers_have_sixty_four() {
+        let permits = slots().subscriptions;
+        let enter = |producer| permits.enter_now(producer);
+        let mut held: Vec<_> = (0..8).map(|_| enter(A).expect("a permit")).collect();
+        let refused = enter(A).expect_err("the ninth of a token");
+        assert!(refused.detail.starts_with("8 streams of events of the token"), "{}", refused.detail);
+        assert_eq!(refused.retry_after_s, Some(5));
+        let local = Producer::Local;
+        held.extend((0..56).map(|_| enter(local).expect("a server without tokens has one limit")));
+        for producer in [local, B] {
+            let refused = enter(producer).expect_err("the 65th");
+            assert!(refused.detail.starts_with("64 streams of events are open"), "{}", refused.detail);
+        }
+        held.remove(0);
+        held.push(enter(A).expect("a permit is free again"));
     }
 
     fn token(number: u8) -> Producer {

@@ -12,12 +12,12 @@ use tokio::sync::Notify;
 use crate::access::producer::Producer;
 use crate::base::stopping::Stopping;
 use crate::events;
-use crate::service::bulk::Bulk;
-use crate::service::job::Job;
-use crate::service::limits::Limits;
-use crate::service::shares::{Full, Permit, Rules, Shares};
+use crate::service::jobs::bulk::Bulk;
+use crate::service::jobs::job::Job;
+use crate::service::jobs::work::Tally;
+use crate::service::permits::limits::Limits;
+use crate::service::permits::shares::{Full, Permit, Rules, Shares};
 use crate::service::supervisor::Supervisor;
-use crate::service::work::Tally;
 use crate::translate;
 
 /// The number of jobs that work at one time, one page in each turn; the others wait for their turn.
@@ -445,8 +445,8 @@ mod tests {
     use crate::base::stopping::{self, Stop};
     use crate::doors::http::call::tests::answered;
     use crate::service::app::App;
-    use crate::service::bulk::PAGE;
-    use crate::service::work::Work;
+    use crate::service::jobs::bulk::PAGE;
+    use crate::service::jobs::work::Work;
 
     const A: Producer = Producer::Token([1; 32]);
     const B: Producer = Producer::Token([2; 32]);

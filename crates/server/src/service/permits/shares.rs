@@ -77,7 +77,7 @@ struct State {
     /// The number of waiting calls.
     waiting: usize,
     /// The callers that have permits or wait for them.
-    callers: BTreeMap<Producer, Share>,
+    callers: BTreeMap<Producer, OfCaller>,
     /// The callers with waiting calls by their turns; the first is next.
     line: BTreeMap<u64, Producer>,
     /// The permits whose holders make way, if they were not told to leave yet.
@@ -89,7 +89,7 @@ struct State {
 
 /// The permits and the waiting calls of one caller.
 #[derive(Debug, Default)]
-struct Share {
+struct OfCaller {
     taken: usize,
     /// The caller's key in the line. Without waiting calls, it has none.
     turn: u64,
@@ -132,6 +132,19 @@ impl Shares {
             Err(_) => return Err(self.refusal(&self.state(), producer)),
         }
         Ok(permit)
+    }
+
+    /// Takes a permit, or refuses the call without a wait.
+    ///
+    /// # Errors
+    /// The problem of the rules: all permits are taken, or the caller has its share.
+    pub(crate) fn enter_now(&self, producer: Producer) -> Result<Permit, Problem> {
+        let mut state = self.state();
+        if state.taken >= self.rules.max || state.is_at_share(producer, &self.rules) {
+            return Err(self.refusal(&state, producer));
+        }
+        state.count(producer);
+        Ok(self.permit(&mut state, producer))
     }
 
     /// Waits for a permit as long as it takes.

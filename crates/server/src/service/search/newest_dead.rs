@@ -11,7 +11,7 @@ use tickwheel_api::{DeadWindow, Problem};
 use tickwheel_queue::{Death, List, Queue, QueueName, State, TaskCursor, TaskFilter, TaskPage, Timestamp};
 
 use crate::base::aside::Steps;
-use crate::service::dead::group::Corpse;
+use crate::service::search::dead_group::Corpse;
 use crate::translate;
 
 /// The number of tasks that are wanted.

@@ -3,8 +3,8 @@
 use tickwheel_api::{RateBody, TargetState};
 use tickwheel_queue::{Dead, Death, Failed, Failure, QueueView, Rate, State, TaskView, Timestamp};
 
-use super::hand_words;
-use super::target_words;
+use super::hand;
+use super::target;
 use super::words::{argument, at, length, quoted, with_reason};
 use crate::targets::TargetFacts;
 
@@ -31,7 +31,7 @@ pub(crate) fn why(
 
 /// The sentence about a task that is done.
 pub(crate) fn done(target: Option<&TargetFacts>) -> String {
-    target.and_then(target_words::confirmed).unwrap_or_else(|| DONE.to_owned())
+    target.and_then(target::confirmed).unwrap_or_else(|| DONE.to_owned())
 }
 
 fn why_dead(task: &TaskView, dead: &Dead, queue: &QueueView, target: Option<&TargetFacts>) -> String {
@@ -78,14 +78,14 @@ fn last_number(task: &TaskView, queue: &QueueView, target: Option<&TargetFacts>)
     if allowed.is_none_or(|allowed| task.attempt >= allowed) {
         return Some(task.attempt);
     }
-    target.and_then(|target| target_words::last_attempt(task, target)).map(|last| last.attempt)
+    target.and_then(|target| target::last_attempt(task, target)).map(|last| last.attempt)
 }
 
 fn why_leased(now: Timestamp, task: &TaskView, target: Option<&TargetFacts>) -> Vec<String> {
     if task.leased_by.as_ref().is_some_and(tickwheel_push::is_own_lease) {
         let fails = target.filter(|target| target.row.state != TargetState::Closed);
-        let state = fails.map(|target| target_words::state(now, target, false));
-        return [hand_words::in_hand(now, task, target)].into_iter().chain(state).collect();
+        let state = fails.map(|target| target::state(now, target, false));
+        return [hand::in_hand(now, task, target)].into_iter().chain(state).collect();
     }
     let by = task
         .leased_by
@@ -110,9 +110,8 @@ fn why_scheduled(
     let first = match task.extra.failures.last() {
         Some(failure) if task.attempt > 0 => {
             let reason = with_reason(failure.reason.as_deref());
-            let to = target
-                .map(|target| format!(" {}", target_words::next_attempt(task, target)))
-                .unwrap_or_default();
+            let to =
+                target.map(|target| format!(" {}", target::next_attempt(task, target))).unwrap_or_default();
             format!(
                 "Attempt {} failed{reason}, and the task is due again at {due}{left}.{to}",
                 failure.attempt
@@ -122,8 +121,8 @@ fn why_scheduled(
         _ => format!("The task is due at {due}{left}."),
     };
     // A target that fails may work again by then.
-    let stopped = target.filter(|target| target_words::waits_for_operator(target));
-    let stopped = stopped.map(|target| target_words::state(now, target, false));
+    let stopped = target.filter(|target| target::waits_for_operator(target));
+    let stopped = stopped.map(|target| target::state(now, target, false));
     let doubted = (ahead_ms > 0).then(|| {
         let ahead = length(ahead_ms);
         format!("The clock of the server is {ahead} ahead of the time by which tasks fall due: it is believed once it has stood for 60 s.")
@@ -141,7 +140,7 @@ fn why_ready(
     let held_up = held_up(now, task, queue, target);
     let is_held_up = held_up.is_some();
     let first = held_up.unwrap_or_else(|| in_line(now, task, queue, target.is_some()));
-    let target_state = target.map(|target| target_words::state(now, target, is_held_up));
+    let target_state = target.map(|target| target::state(now, target, is_held_up));
     let told = [Some(first), target_state, last_failure(task, target)];
     told.into_iter().flatten().collect()
 }
@@ -162,7 +161,7 @@ fn held_up(
         };
         return Some(format!("The task is ready, but its queue is paused until {until}."));
     }
-    if let Some(behind) = target.and_then(|target| hand_words::behind(now, task, queue, target)) {
+    if let Some(behind) = target.and_then(|target| hand::behind(now, task, queue, target)) {
         return Some(behind);
     }
     if let Some(max) = settings.max_in_flight.filter(|max| counts.leased >= *max) {
@@ -217,11 +216,9 @@ fn in_line(now: Timestamp, task: &TaskView, queue: &QueueView, has_target: bool)
 /// The last attempt, if it failed: one that counted, or one that the target is to blame for.
 fn last_failure(task: &TaskView, target: Option<&TargetFacts>) -> Option<String> {
     let counted = task.extra.failures.last();
-    let sent = target.and_then(|target| Some((target_words::last_attempt(task, target)?, target)));
-    match sent
-        .filter(|(sent, _)| counted.is_none_or(|counted| target_words::ended_ms(sent) > counted.at.as_ms()))
-    {
-        Some((sent, target)) => target_words::has_failed(sent).then(|| target_words::uncounted(sent, target)),
+    let sent = target.and_then(|target| Some((target::last_attempt(task, target)?, target)));
+    match sent.filter(|(sent, _)| counted.is_none_or(|counted| target::ended_ms(sent) > counted.at.as_ms())) {
+        Some((sent, target)) => target::has_failed(sent).then(|| target::uncounted(sent, target)),
         None => counted.map(|counted| failure(counted, target)),
     }
 }
@@ -230,7 +227,7 @@ fn failure(failure: &Failure, target: Option<&TargetFacts>) -> String {
     let Failure { at: ended, attempt, how, reason } = failure;
     let how = match (reason, how) {
         (Some(reason), _) => {
-            format!("failed at {}{}", at(*ended), target_words::because(Some(reason), target))
+            format!("failed at {}{}", at(*ended), target::because(Some(reason), target))
         }
         (None, Failed::LeaseEnded) => format!("failed at {}: its lease ended without an ack", at(*ended)),
         (None, Failed::Revoked) => {

@@ -7,9 +7,9 @@ use crate::access::producer::Producer;
 use crate::access::refusal::Refusal;
 use crate::base::aside::Steps;
 use crate::service::app::App;
-use crate::service::lookup::by_key;
-use crate::service::sieve::Sieve;
-use crate::service::work::{Found, FoundOnce, Tally, Work};
+use crate::service::jobs::work::{Found, FoundOnce, Tally, Work};
+use crate::service::search::lookup::by_key;
+use crate::service::search::sieve::Sieve;
 use crate::translate;
 
 /// The number of tasks on a page; their changes are sent together and share commits.

@@ -4,7 +4,7 @@ use tickwheel_api::{Problem, TaskFilter};
 use tickwheel_queue::{GetError, Key, Queue, QueueName, TaskView};
 
 use crate::base::aside::Steps;
-use crate::service::sieve::Sieve;
+use crate::service::search::sieve::Sieve;
 use crate::translate;
 
 /// The task with the key that the filter names, if the task matches the whole filter. The outer `None`: the filter names no key.

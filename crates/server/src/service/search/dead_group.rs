@@ -11,7 +11,7 @@ use tickwheel_api::{
 use tickwheel_queue::{Death, Failed, Key, TaskView, Timestamp};
 
 use crate::base::hex;
-use crate::service::sieve::last_failure;
+use crate::service::search::sieve::last_failure;
 use crate::translate::twin::Twin;
 
 /// The part of a dead task that its group is made of.

@@ -3,7 +3,7 @@
 use tickwheel_api::{AttemptBody, TargetKind, TargetOrder, TargetState, time};
 use tickwheel_queue::{QueueView, TaskView, Timestamp};
 
-use super::target_words::{because, ended_ms, has_failed, last_attempt, name};
+use super::target::{because, ended_ms, has_failed, last_attempt, name};
 use super::words::{at, length, quoted};
 use crate::targets::{HandFacts, HandState, TargetFacts};
 
