@@ -23,11 +23,14 @@ use crate::listen::listener::{Listener, Shared};
 use crate::listen::permits::Permits;
 use crate::listen::socket::{Bound, ListenAt};
 use crate::listen::tls::Tls;
+use crate::service::admission::Admission;
 use crate::service::app::App;
+use crate::service::background::Background;
 use crate::service::backups::{BackupDir, Backups, NoBackups, StopBackups};
 use crate::service::drain::Drain;
 use crate::service::jobs::keeper::Jobs;
 use crate::service::lifecycle;
+use crate::service::observed::Observed;
 use crate::service::supervisor::{Running, Supervisor};
 use crate::start_error::StartError;
 use crate::targets::{Outside, Targets};
@@ -49,6 +52,9 @@ use crate::telemetry::serving;
 pub struct Server {
     doors: Vec<OpenDoor>,
     app: Arc<App>,
+    queue: Queue,
+    jobs: Jobs,
+    targets: Targets,
     tls: Option<Tls>,
     stop: Stop,
     connections: Arc<AtomicUsize>,
@@ -176,25 +182,21 @@ impl Server {
         let keep = plan.and_then(|plan| plan.keep).map(usize::from);
         let backup_every = plan.and_then(|plan| plan.every).filter(|_| backup_dir.is_ok());
         let backups = keep_backups(queue.clone(), stopping.clone(), backup_dir, keep, data).await;
-        let lax_json = config.lax_json;
         let kept = config.limits.connections_kept;
         // Only the shards of a directory have files.
         let shards = directory.as_ref().map_or(0, |_| usize::try_from(queue.shards()).unwrap_or(usize::MAX));
         let descriptors = Descriptors::of_process(config.connections_max, kept, shards);
         let outside = outside.within(Connections::new(descriptors.webhooks));
-        let app = App::new(queue, stopping.clone(), config.levels, config.spans, &config.limits);
-        let app = App {
-            authorizer: Arc::new(authorizer),
-            figures,
-            lax_json,
-            console: config.console,
-            backups,
-            targets: Targets::new(&app.queue, outside),
-            ..app
-        };
-        let app = Arc::new(app);
+        let admission = Admission::new(authorizer, config.levels, config.lax_json, &config.limits);
+        let observed = Observed::new(figures, config.spans, config.console);
+        let supervisor = Supervisor::new(stopping.clone());
+        let jobs = Jobs::new(queue.clone(), stopping.clone(), supervisor.clone(), &config.limits);
+        let targets = Targets::new(&queue, outside);
+        let (of_jobs, of_targets) = (jobs.clone(), targets.clone());
+        let background = Background::new(of_jobs, backups, of_targets, supervisor, stopping.clone());
+        let app = Arc::new(App::new(queue.clone(), admission, observed, background));
         // Jobs go on before a door opens. If they cannot be read yet, the background tries again.
-        let _later = app.jobs.look().await;
+        let _later = jobs.look().await;
         let connections = Arc::default();
         let shared = Shared {
             permits: Permits::new(descriptors.clients, kept),
@@ -207,7 +209,7 @@ impl Server {
             Ok(doors) => doors,
             Err(error) => {
                 // The start has failed already. If the store does not close well, it recovers at the next start.
-                close(app.queue.clone()).await;
+                close(queue).await;
                 return Err(error);
             }
         };
@@ -218,9 +220,12 @@ impl Server {
             connections,
             stop_grace: config.stop_grace,
             notices,
-            _stop_backups: StopBackups(app.backups.clone()),
+            _stop_backups: StopBackups(app.background.backups().clone()),
             backup_every,
             app,
+            queue,
+            jobs,
+            targets,
         })
     }
 
@@ -252,13 +257,13 @@ impl Server {
     /// The switch that makes the server take no new tasks.
     #[must_use]
     pub fn drain(&self) -> Drain {
-        self.app.draining.clone()
+        self.app.admission.drain().clone()
     }
 
     /// The queue that this server serves, for a program that uses both.
     #[must_use]
     pub fn queue(&self) -> &Queue {
-        &self.app.queue
+        &self.queue
     }
 
     /// Serves until `shutdown` completes, then stops gracefully.
@@ -271,20 +276,21 @@ impl Server {
     pub async fn run(self, shutdown: impl Future<Output = ()>) {
         // The targets begin in the background, so that the doors do not wait for them: a target that does harm can be paused after each start.
         let (background, url) = (self.background(), self.url());
-        let Self { doors, app, stop, connections, stop_grace, notices, _stop_backups, .. } = self;
+        let Self {
+            doors, app, queue, targets, stop, connections, stop_grace, notices, _stop_backups, ..
+        } = self;
         let mut open = JoinSet::new();
         for (place, OpenDoor { name, at, listener }) in doors.into_iter().enumerate() {
             let listen = if place == 0 { url.clone() } else { at.to_string() };
             tracing::info!(event = events::LISTENING, door = name, listen, "listening");
-            let supervisor = app.supervisor.clone();
+            let supervisor = app.background.supervisor().clone();
             open.spawn(async move { supervisor.door(name, listener.run(stop_grace)).await });
         }
         shutdown.await;
         let count = connections.load(Ordering::Relaxed);
         stop.give();
         let stopped = lifecycle::Stop::begin(count);
-        app.backups.stop_all();
-        let targets = app.targets.clone();
+        app.background.backups().stop_all();
         let targets = tokio::spawn(async move { targets.stop(stop_grace).await });
         // Each listener ends within the grace. Tasks that its clients hold are given back before the queue closes.
         while open.join_next().await.is_some() {}
@@ -293,7 +299,7 @@ impl Server {
         let _ = timeout(stop_grace, targets).await;
         // The backup ends after its current piece. If the disk takes no more, the unfinished part is removed at the
         // next start.
-        if timeout(stop_grace, app.backups.ended()).await.is_err() {
+        if timeout(stop_grace, app.background.backups().ended()).await.is_err() {
             tracing::warn!(
                 event = events::BACKUP_NOT_ENDED,
                 waited_ms = notices::ms(stop_grace),
@@ -302,7 +308,7 @@ impl Server {
         }
         drop(background);
         // A disk that takes no more could delay the storing of the leases for ever.
-        let closed = timeout(stop_grace, close(app.queue.clone())).await.is_ok();
+        let closed = timeout(stop_grace, close(queue)).await.is_ok();
         notices.write_rest();
         stopped.end(closed);
     }
@@ -310,17 +316,18 @@ impl Server {
     /// Starts the background tasks. They end when the result is dropped.
     fn background(&self) -> JoinSet<()> {
         let (app, mut tasks) = (&self.app, JoinSet::new());
-        let supervisor = &app.supervisor;
+        let background = &app.background;
+        let supervisor = background.supervisor();
         keep(&mut tasks, supervisor, "notices", self.notices.clone(), Notices::write);
-        keep(&mut tasks, supervisor, "shards", app.queue.clone(), serving::watch);
-        keep(&mut tasks, supervisor, "jobs", app.jobs.clone(), Jobs::keep_up);
-        keep(&mut tasks, supervisor, "targets", app.targets.clone(), Targets::keep_up);
-        keep(&mut tasks, supervisor, "tokens", Arc::clone(&app.authorizer), Authorizer::keep_up);
+        keep(&mut tasks, supervisor, "shards", self.queue.clone(), serving::watch);
+        keep(&mut tasks, supervisor, "jobs", self.jobs.clone(), Jobs::keep_up);
+        keep(&mut tasks, supervisor, "targets", self.targets.clone(), Targets::keep_up);
+        keep(&mut tasks, supervisor, "tokens", Arc::clone(app.admission.authorizer()), Authorizer::keep_up);
         if let Some(tls) = self.tls.clone() {
             keep(&mut tasks, supervisor, "certificates", tls, Tls::keep_up);
         }
         if let Some(every) = self.backup_every {
-            keep(&mut tasks, supervisor, "backups", app.backups.clone(), move |backups| {
+            keep(&mut tasks, supervisor, "backups", background.backups().clone(), move |backups| {
                 backups.keep_up(every)
             });
         }

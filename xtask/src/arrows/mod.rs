@@ -9,3 +9,4 @@ mod run;
 mod sources;
 
 pub(crate) use run::{back, run};
+pub(crate) use sources::{is_of_name, without_tests};

@@ -222,7 +222,7 @@ fn take_paths<'t>(text: &'t str, base: &str, found: &mut Vec<(String, String)>) 
     rest
 }
 
-fn is_of_name(c: char) -> bool {
+pub(crate) fn is_of_name(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
@@ -232,7 +232,7 @@ fn has_word(text: &str, word: &str) -> bool {
 }
 
 /// The text with empty lines in the place of comments and of items behind `#[cfg(test)]`.
-fn without_tests(text: &str) -> String {
+pub(crate) fn without_tests(text: &str) -> String {
     let (mut kept, mut skips_to) = (String::with_capacity(text.len()), None);
     for line in text.lines() {
         let indent = &line[..line.len() - line.trim_start().len()];

@@ -9,6 +9,7 @@ mod run;
 mod shape;
 mod strangers;
 mod unused;
+mod wall;
 mod words;
 
 pub(crate) use run::run;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 
 use super::strangers::Strangers;
-use super::{hosts, pages, shape, unused, words};
+use super::{hosts, pages, shape, unused, wall, words};
 use crate::finding::report;
 use crate::root::{root, texts};
 
@@ -26,6 +26,7 @@ pub(crate) fn run(options: &[&str]) -> Result<()> {
         hosts::check(text, &mut findings);
         words::check(text, &mut findings);
         strangers.check(text, &mut findings);
+        wall::check(text, &mut findings);
     }
     report("tidy", &format!("{} files", texts.len()), findings)
 }

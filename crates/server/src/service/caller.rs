@@ -6,8 +6,8 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tickwheel_api::Problem;
 use tickwheel_api::openapi::Needs;
-use tickwheel_api::{Problem, TraceContext};
 use tickwheel_queue::{
     Ack, Act, Acted, ById, ByIdError, ByKey, ByKeyError, Cancel, CancelError, Cancelled, ChangeQueue,
     DeleteSchedule, Due, Extend, Get, GetError, GetSchedule, Lease, Leased, List, ListQueues, ListSchedules,
@@ -22,15 +22,14 @@ use crate::access::quota::Quota;
 use crate::access::refusal::Refusal;
 use crate::access::tokens::{Grant, Right};
 use crate::base::aside::discard;
-use crate::base::queue_pages::QueuePages;
 use crate::service::answers::Held;
 use crate::service::app::App;
-use crate::telemetry::span::Span;
+use crate::service::known_queues::KnownQueues;
 
 /// A caller that was admitted, and the service that it calls.
 #[derive(Clone)]
 pub(crate) struct Caller {
-    pub(crate) app: Arc<App>,
+    pub(super) app: Arc<App>,
     grant: Grant,
     producer: Producer,
 }
@@ -83,10 +82,19 @@ impl Caller {
         changes: bool,
         from: Option<IpAddr>,
     ) -> Result<Self, Refusal> {
-        let grant = app.authorizer.check(token, needs, queue, changes)?;
+        let grant = app.admission.authorizer().check(token, needs, queue, changes)?;
         grant.quota().map_or(Ok(()), Quota::call)?;
         let producer = Producer::new(grant.token(), from);
         Ok(Self::new(Arc::clone(app), grant, producer))
+    }
+
+    pub(crate) fn app(&self) -> &Arc<App> {
+        &self.app
+    }
+
+    /// Whether the server takes payloads that some JSON readers reject.
+    pub(crate) fn lax_json(&self) -> bool {
+        *self.app.admission.lax_json()
     }
 
     pub(crate) fn grant(&self) -> &Grant {
@@ -198,25 +206,21 @@ impl Caller {
                 leased.end_wait();
                 (leased.await, WaitEnd::Ended)
             }
-            () = app.stopping.wait(), if !wait.is_zero() => return Ok(Ok(Leasing::without_tasks(WaitEnd::Stopped))),
+            () = app.background.stopping().wait(), if !wait.is_zero() => return Ok(Ok(Leasing::without_tasks(WaitEnd::Stopped))),
         };
         let mut leased = match leased {
             Ok(leased) => leased,
             Err(why) => return Ok(Err(why)),
         };
         let sizes = leased.iter().map(|task| task.body.payload_at(task.step).0.len());
-        let held = app.slots.answers.hold_first(self.producer, sizes);
+        let held = app.admission.slots().answers.hold_first(self.producer, sizes);
         let rest = leased.split_off(held.as_ref().map_or(0, |(count, _)| *count));
         if !rest.is_empty() {
             app.queue.give_back(rest.iter().map(|task| task.token).collect());
         }
         let (_, held) = held?;
         let now = app.queue.now();
-        app.deliveries.count(&leased, asked, now);
-        if let Some(spans) = &app.spans {
-            let parent = trace.and_then(TraceContext::read);
-            leased.iter().for_each(|task| spans.take(Span::of_delivery(task, now, parent.clone())));
-        }
+        app.observed.delivered(&leased, asked, now, trace);
         Ok(Ok(Leasing { leased, held, end }))
     }
 
@@ -230,7 +234,7 @@ impl Caller {
     /// # Errors
     /// 429 if there is not enough.
     pub(crate) fn hold(&self, bytes: usize) -> Result<Held, Refusal> {
-        self.app.slots.answers.hold(self.producer, bytes)
+        self.app.admission.slots().answers.hold(self.producer, bytes)
     }
 
     /// The producer to whom the caller's shares count.
@@ -254,13 +258,12 @@ impl Caller {
     pub(crate) async fn count(&self) -> Result<(), Refusal> {
         let Some(quota) = self.quota().filter(|quota| quota.has_to_count()) else { return Ok(()) };
         let of = |counts: &QueueCounts| counts.live() + counts.dead;
-        let known = |counts: &&QueueCounts| self.grant.covers(&counts.queue);
         let mut count = 0;
         for prefix in self.grant.prefixes() {
             let list = ListQueues { prefix: prefix.into(), ..ListQueues::default() };
-            let mut pages = QueuePages::new(&self.app.queue, list);
+            let mut pages = KnownQueues::new(&self.app.queue, &self.grant, list);
             while let Some(page) = pages.next().await? {
-                count += page.iter().filter(known).map(of).sum::<u64>();
+                count += page.iter().map(of).sum::<u64>();
             }
         }
         quota.counted(count);
@@ -277,7 +280,7 @@ impl Caller {
     /// # Errors
     /// 400 if the task is due too late, 503 if the server takes no new tasks.
     pub(crate) fn admit(&self, put: &mut Put) -> Result<(), Refusal> {
-        if self.app.draining.is_on() {
+        if self.app.admission.drain().is_on() {
             return Err(Problem::server_draining().into());
         }
         self.quota().map_or(Ok(()), |quota| quota.put(put, self.now_at_most()))

@@ -193,6 +193,7 @@ fn as_if_not_kept(directory: &std::path::Path, job: &Value) {
         kept["job"][member] = value;
     }
     kept["job"]["matched"] = json!(0);
+    kept["job"]["done"] = json!(0);
     kept["after"] = Value::Null;
     queue.keep_job(id, kept.to_string().into_bytes()).wait().expect("kept");
     queue.close();

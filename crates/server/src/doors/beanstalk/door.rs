@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use tickwheel_api::beanstalk::Tube;
 use tickwheel_api::{Problem, ProblemKind};
-use tickwheel_queue::{Queue, QueueName, QueueTotals, Stats};
+use tickwheel_queue::{QueueName, QueueTotals, Stats};
 
 use super::budget::{Budget, WatchBudget};
 use super::config::{Beanstalk, DEFAULT};
@@ -24,7 +24,6 @@ use crate::service::caller::Caller;
 
 /// The state that all connections share.
 pub(crate) struct BeanstalkDoor {
-    pub(super) queue: Queue,
     pub(super) stopping: Stopping,
     pub(super) job_bytes_max: u32,
     pub(super) tubes: Tubes,
@@ -50,13 +49,13 @@ impl BeanstalkDoor {
     ) -> Self {
         let Beanstalk { job_bytes_max, namespace, .. } = config;
         let begun = Instant::now();
+        let caller = Caller::new(app, Grant::of_door(namespace.as_deref()), Producer::Local);
         let door = Self {
-            tubes: Tubes::new(app.queue.clone()),
-            queue: app.queue.clone(),
-            stopping: app.stopping.clone(),
+            tubes: Tubes::new(caller.clone()),
+            stopping: caller.app().background.stopping().clone(),
             job_bytes_max,
             counters,
-            caller: Caller::new(app, Grant::of_door(namespace.as_deref()), Producer::Local),
+            caller,
             budget: Budget::new(),
             watches: WatchBudget::new(watched_bytes_max),
             // Hex digits may look like a number, so the id begins with a letter.
@@ -72,7 +71,7 @@ impl BeanstalkDoor {
     }
 
     pub(super) fn is_draining(&self) -> bool {
-        self.caller.app.draining.is_on()
+        self.caller.app().admission.drain().is_on()
     }
 
     /// Logs that a watch was refused, because the protocol has no answer for this reason. [`events::LIMITED`]

@@ -281,7 +281,7 @@ impl<'a> Session<'a> {
         if !self.door.caller.queue(Right::Admin, &queue)?.await?.exists {
             return Ok(Reply::NotFound);
         }
-        let now = self.door.queue.now();
+        let now = self.door.caller.now();
         let change = QueueChange::Pause { ms: Some(u64::from(pause_s) * 1_000) };
         self.door.caller.change_queue(ChangeQueue { queue: queue.clone(), change })?.await?;
         self.door.tubes.paused(&queue, pause_s, now);
@@ -301,12 +301,12 @@ impl Drop for Session<'_> {
         for (queue, tokens) in self.reserved.take_all() {
             if self.door.stopping.is_given() {
                 // The server ends the lease, not the client, so it does not count as an attempt.
-                self.door.queue.give_back(tokens);
+                self.door.caller.give_back(tokens);
                 continue;
             }
             let nack = Nack { how: NackHow::Gone, ..Nack::new(&queue, tokens) };
             // The call is sent; no client waits for its answer.
-            drop(self.door.queue.nack(nack));
+            drop(self.door.caller.nack(nack));
         }
         self.door.tubes.release(&self.used.queue, Interest::Use);
         for named in &self.watched {

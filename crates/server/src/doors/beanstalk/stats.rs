@@ -14,7 +14,7 @@ use super::door::BeanstalkDoor;
 use super::inspect;
 use crate::access::tokens::Right;
 use crate::base::aside::aside;
-use crate::base::queue_pages::{QueuePages, Sums};
+use crate::base::queue_pages::Sums;
 use crate::telemetry::metrics::process::Stat;
 
 /// A text for the client.
@@ -25,7 +25,7 @@ pub(super) async fn tubes(door: &BeanstalkDoor) -> Text {
     // Only tubes in use are listed: an emptied tube does not exist any more, as in beanstalkd, though HTTP still
     // lists its queue.
     let mut tubes = Vec::new();
-    let mut pages = QueuePages::new(&door.queue, all_tubes(door));
+    let mut pages = door.caller.queues(all_tubes(door))?;
     while let Some(page) = pages.next().await? {
         tubes.extend(page.iter().filter_map(|counts| door.tube_of(&counts.queue)));
     }
@@ -50,7 +50,7 @@ pub(super) async fn tube(door: &BeanstalkDoor, tube: &Tube) -> Text {
     let users = door.tubes.users(&queue);
     // The door itself uses the default tube, so that the tube exists. This use is not counted.
     let own = u64::from(tube.as_str() == DEFAULT);
-    let now = door.queue.now();
+    let now = door.caller.now();
     let left_s = view.paused_until.map(|until| match until {
         // The pause lasts until a call ends it.
         Timestamp::MAX => u64::from(u32::MAX),
@@ -87,7 +87,7 @@ pub(super) async fn job(door: &BeanstalkDoor, task: TaskView) -> Text {
             view.settings.default_lease_ms.unwrap_or(LEASE_MS_DEFAULT)
         }
     };
-    let now = door.queue.now();
+    let now = door.caller.now();
     let (state, until) = match task.state {
         State::Ready => ("ready", None),
         State::Scheduled => ("delayed", Some(task.due_at)),
@@ -125,7 +125,7 @@ fn left_s(now: Timestamp, until: Timestamp) -> u64 {
 /// The statistics of the server, limited to the tubes of this door.
 pub(super) async fn server(door: &BeanstalkDoor) -> Text {
     // The statistics of the last page are used. A tube that ended between two pages counts twice in this answer.
-    let mut pages = QueuePages::new(&door.queue, all_tubes(door));
+    let mut pages = door.caller.queues(all_tubes(door))?;
     let (mut tubes, mut stats) = (Sums::default(), Box::default());
     while let Some((page, figures)) = pages.next_with_stats().await? {
         let own = page.iter().filter(|counts| door.tube_of(&counts.queue).is_some());
@@ -145,8 +145,8 @@ pub(super) async fn server(door: &BeanstalkDoor) -> Text {
     let now = |count: &AtomicU64| count.load(Ordering::Relaxed);
     // A server that keeps its tasks only in memory has no log. The log has the commits of all namespaces, so a door
     // with a namespace does not show its figures.
-    let durable = door.namespace.is_none() && door.queue.health().durability != Durability::Memory;
-    let commits = if durable { door.queue.commit_seconds().total() } else { 0 };
+    let durable = door.namespace.is_none() && door.caller.health().durability != Durability::Memory;
+    let commits = if durable { door.caller.commit_seconds().total() } else { 0 };
     let uname = uname();
     let text = |part: &std::ffi::CStr| part.to_string_lossy().into_owned();
     let (user_us, system_us) = Stat::of_process().map_or((0, 0), |stat| (stat.user_us, stat.system_us));

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tickwheel_queue::{InUse, Queue, QueueName, Timestamp};
+use tickwheel_queue::{InUse, QueueName, Timestamp};
+
+use crate::service::caller::Caller;
 
 /// The numbers of connections that use, watch and wait for a tube.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
@@ -21,9 +23,8 @@ pub(super) enum Interest {
 }
 
 /// All tubes that are used or watched. They exist for that reason, with or without jobs.
-#[derive(Debug)]
 pub(super) struct Tubes {
-    queue: Queue,
+    caller: Caller,
     tubes: Mutex<BTreeMap<QueueName, Tube>>,
     /// The length (s) and the end of the pauses that clients asked for.
     pauses: Mutex<BTreeMap<QueueName, (u32, Timestamp)>>,
@@ -33,12 +34,12 @@ pub(super) struct Tubes {
 struct Tube {
     users: Users,
     #[expect(dead_code, reason = "kept for its drop, not read")]
-    in_use: InUse,
+    in_use: Option<InUse>,
 }
 
 impl Tubes {
-    pub(super) fn new(queue: Queue) -> Self {
-        Self { queue, tubes: Mutex::default(), pauses: Mutex::default() }
+    pub(super) fn new(caller: Caller) -> Self {
+        Self { caller, tubes: Mutex::default(), pauses: Mutex::default() }
     }
 
     fn tubes(&self) -> MutexGuard<'_, BTreeMap<QueueName, Tube>> {
@@ -50,7 +51,7 @@ impl Tubes {
         let mut tubes = self.tubes();
         let tube = tubes
             .entry(name.clone())
-            .or_insert_with(|| Tube { users: Users::default(), in_use: self.queue.use_queue(name) });
+            .or_insert_with(|| Tube { users: Users::default(), in_use: self.caller.use_queue(name).ok() });
         match interest {
             Interest::Use => tube.users.using += 1,
             Interest::Watch => tube.users.watching += 1,
@@ -105,7 +106,6 @@ impl Tubes {
 }
 
 /// A connection that waits, until this is dropped.
-#[derive(Debug)]
 pub(super) struct Waits<'a> {
     tubes: &'a Tubes,
     names: &'a [QueueName],

@@ -28,7 +28,7 @@ const STOP_TIME: Duration = Duration::from_secs(5);
 /// `POST` on the collection: begins a backup.
 async fn begin(mut call: Call) -> Result<Response, Refusal> {
     call.read(no_body).await?;
-    let backups = call.app().backups.clone();
+    let backups = call.app().background.backups().clone();
     let body = match aside(move || backups.begin()).await?? {
         Begun::Now(body) => body,
         Begun::UnderWay(id) => return Err(Problem::backup_under_way(id).into()),
@@ -38,7 +38,7 @@ async fn begin(mut call: Call) -> Result<Response, Refusal> {
 
 /// `GET` on the collection: the newest backups, up to a limit.
 async fn all(call: Call) -> Result<Response, Refusal> {
-    let backups = call.app().backups.clone();
+    let backups = call.app().background.backups().clone();
     let found = aside(move || backups.all()).await??;
     Ok(answer::json(StatusCode::OK, &found))
 }
@@ -52,16 +52,16 @@ async fn one(call: Call) -> Result<Response, Refusal> {
 async fn stop(call: Call) -> Result<Response, Refusal> {
     let (app, id) = (call.app(), call.number()?);
     let found = find(app, &id).await?;
-    if app.backups.stop(found.id) {
+    if app.background.backups().stop(found.id) {
         // The answer says whether the backup has ended.
-        let _late = timeout(STOP_TIME, app.backups.ended()).await;
+        let _late = timeout(STOP_TIME, app.background.backups().ended()).await;
     }
     Ok(answer::json(StatusCode::OK, &find(app, &id).await?))
 }
 
 async fn find(app: &App, id: &str) -> Result<BackupBody, Refusal> {
     let number = id.parse().ok().filter(|number: &u64| number.to_string() == id);
-    let backups = app.backups.clone();
+    let backups = app.background.backups().clone();
     let found = aside(move || backups.find(number)).await??;
     Ok(found.ok_or_else(|| Problem::no_backup(id))?)
 }

@@ -146,7 +146,7 @@ impl Batch {
     }
 
     async fn call(&mut self, text: Vec<u8>) -> Pin<Box<dyn Future<Output = BatchResult> + Send>> {
-        let line = match Self::read(&self.caller.app, text).await {
+        let line = match Self::read(self.caller.app(), text).await {
             Ok(line) => line,
             Err(refused) => return settled(*refused),
         };
@@ -158,7 +158,7 @@ impl Batch {
         };
         let (name, version) = (self.name.clone(), line.if_match.map(translate::version));
         let refused = |key: &Key, problem| BatchResult::problem(Some(key.as_str().to_owned()), problem);
-        let levels = &self.caller.app.levels;
+        let levels = self.caller.app().admission.levels();
         let settle = |key: &Key, refusal: Refusal| settled(refused(key, refusal.into()));
         match line.op {
             BatchOp::Put { body, mode } => {
@@ -212,7 +212,7 @@ impl Batch {
         let check = |line: &BatchLine| {
             line.check_portable().map_err(|refusal| BadBatchLine { key: Some(line.key.clone()), refusal })
         };
-        let read = app.portable(BatchLine::parse, check);
+        let read = app.admission.portable(BatchLine::parse, check);
         let line = match text.len() {
             ..=LONG_BYTES => read(&text),
             _ => aside(move || read(&text)).await.map_err(|problem| BatchResult::problem(None, problem))?,
@@ -229,7 +229,7 @@ impl Batch {
 
     fn send(&self, result: &BatchResult) {
         if let Some(kind) = result.refusal() {
-            self.caller.app.refusals.count(kind);
+            self.caller.app().observed.refusals().count(kind);
         }
         // `run` notices it if the client has left.
         let _sent = self.rows.send(Row::Result(result.to_line()));
@@ -262,7 +262,6 @@ mod tests {
     use axum::body::{Bytes, HttpBody};
     use axum::http::{HeaderMap, Request};
     use hyper::body::Frame;
-    use tickwheel_queue::Queue;
     use tokio::time::{Sleep, sleep_until};
 
     use super::*;
@@ -322,8 +321,7 @@ mod tests {
 
     fn with(limits: Limits) -> (Arc<App>, Stop) {
         let (stop, stopping) = stopping::signal();
-        let queue = Queue::options().open_memory().expect("a queue");
-        (Arc::new(App::new(queue, stopping, tickwheel_api::Levels::default(), None, &limits)), stop)
+        (Arc::new(App::with_limits(stopping, &limits)), stop)
     }
 
     async fn post(app: &Arc<App>, body: Body) -> Response {

@@ -75,7 +75,7 @@ impl JsonBytes {
                 return Err(Problem::body_too_large(BODY_BYTES_MAX as u64));
             }
             if length > SMALL_BODY_BYTES && permit.is_none() {
-                permit = Some(caller.app.slots.large_bodies.enter(caller.producer()).await?);
+                permit = Some(caller.app().admission.slots().large_bodies.enter(caller.producer()).await?);
             }
             bytes.extend_from_slice(&piece);
         }
@@ -161,9 +161,6 @@ pub(crate) async fn next_piece(body: &mut Body) -> Result<Option<Bytes>, Problem
 mod tests {
     use std::sync::Arc;
 
-    use tickwheel_api::Levels;
-    use tickwheel_queue::Queue;
-
     use super::*;
     use crate::access::producer::Producer;
     use crate::access::tokens::{Grant, Tokens};
@@ -202,9 +199,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_large_body_takes_a_place_of_its_sender() {
         let (_stop, stopping) = stopping::signal();
-        let queue = Queue::options().open_memory().expect("a queue");
         let limits = Limits { large_bodies: 5, large_bodies_per_caller: 1, ..Limits::default() };
-        let app = Arc::new(App::new(queue, stopping, Levels::default(), None, &limits));
+        let app = Arc::new(App::with_limits(stopping, &limits));
         let tokens = Tokens::parse("one\ntwo").expect("tokens");
         let of = |token: &str| tokens.grant(token.as_bytes()).expect("it is known");
         let (one, two, none) = (of("one"), of("two"), Grant::everything());

@@ -14,7 +14,7 @@ use crate::doors::http::answer;
 use crate::doors::http::call::Call;
 use crate::doors::http::routes::handlers;
 use crate::service::caller::Caller;
-use crate::service::jobs::bulk::{Bulk, Done};
+use crate::service::jobs::bulk::Done;
 use crate::service::jobs::work::{Move, Tally, Work};
 
 handlers! {
@@ -37,7 +37,7 @@ async fn moving(mut call: Call) -> Result<Response, Refusal> {
     let caller = &call.caller;
     if let MoveTo::After(ms) = body.to {
         // All tasks get one instant, even if the job takes long.
-        let to = caller.app.queue.due_after(ms).map_or(i64::MAX, Timestamp::as_ms);
+        let to = caller.due_after(ms).map_or(i64::MAX, Timestamp::as_ms);
         body.to = MoveTo::At(to);
     }
     if let MoveTo::At(ms) = body.to {
@@ -72,9 +72,8 @@ pub(super) async fn run(
     queue: &QueueName,
     work: Work,
 ) -> Result<Response, Refusal> {
-    caller.may(right, queue)?;
     let action = work.action();
-    let done = Bulk::new(queue.clone(), work).run(&caller.app, caller.producer()).await?;
+    let done = caller.bulk(right, queue, work).await?;
     Ok(answered(action, done))
 }
 

@@ -10,6 +10,7 @@ use tickwheel_api::{BadRequest, if_match};
 use tickwheel_queue::{Key, QueueName, ScheduleName, Seq};
 
 use crate::access::refusal::Refusal;
+use crate::access::tokens::Right;
 use crate::doors::http::body::JsonBytes;
 use crate::doors::http::header;
 use crate::doors::http::path::{decode, undecodable};
@@ -17,6 +18,7 @@ use crate::doors::http::wire::Turn;
 use crate::service::app::App;
 use crate::service::caller::Caller;
 use crate::service::permits::shares::Permit;
+use crate::targets::Targets;
 use crate::translate;
 
 /// A call of a caller that has the right to it, with the head and the body of its request.
@@ -35,12 +37,20 @@ pub(crate) struct Call {
 
 impl Call {
     pub(crate) fn app(&self) -> &Arc<App> {
-        &self.caller.app
+        self.caller.app()
     }
 
     /// The queue in the path.
     pub(crate) fn queue(&self) -> &QueueName {
         self.queue.as_ref().expect("the path of the operation names a queue")
+    }
+
+    /// The targets, for a caller with this right in the queue in the path.
+    ///
+    /// # Errors
+    /// The errors of [`Caller::may`].
+    pub(crate) fn targets(&self, right: Right) -> Result<&Targets, Refusal> {
+        self.caller.targets(right, Some(self.queue()))
     }
 
     /// The key in the path.
@@ -125,7 +135,7 @@ impl Call {
         check: impl FnOnce(&T) -> Result<(), BadRequest> + Send + 'static,
     ) -> Result<T, Refusal> {
         let app = Arc::clone(self.app());
-        self.read(app.portable(read, check)).await
+        self.read(app.admission.portable(read, check)).await
     }
 
     /// Reads the whole body, which is not parsed yet.

@@ -1,27 +1,21 @@
 //! `/v1/queues/{q}/dead/groups` and `/v1/queues/{q}/dead/redrive`: dead tasks.
 
-use std::time::Duration;
-
 use axum::http::StatusCode;
 use axum::response::Response;
 use tickwheel_api::{
-    DeadGroupsBody, Problem, REDRIVE_MAX, RedriveAnswer, RedriveBody, RedriveOutcome, TaskFilter, TaskState,
-    no_query,
+    Problem, REDRIVE_MAX, RedriveAnswer, RedriveBody, RedriveOutcome, TaskFilter, TaskState, no_query,
 };
 use tickwheel_queue::{GetError, Key, Pending, QueueName, RedriveError, State, TaskView};
-use tokio::time::timeout;
 
 use crate::access::refusal::Refusal;
 use crate::access::tokens::Right;
-use crate::base::aside::{Steps, aside};
+use crate::base::aside::Steps;
 use crate::doors::http::answer;
 use crate::doors::http::bulk;
 use crate::doors::http::call::Call;
 use crate::doors::http::routes::handlers;
 use crate::service::caller::Caller;
 use crate::service::jobs::work::{Redriving, Work};
-use crate::service::search::dead_group::groups;
-use crate::service::search::newest_dead::newest;
 use crate::translate;
 
 handlers! {
@@ -32,22 +26,11 @@ handlers! {
 /// The largest number of pages that a call for all tasks reads. With millions of tasks this takes some seconds.
 const PAGES_MAX: usize = 1_000;
 
-/// The longest wait for a list of groups that another caller asked for.
-const GROUPS_WAIT_MAX: Duration = Duration::from_secs(5);
-
 /// `GET groups`: the newest dead tasks, grouped by their causes of death.
 async fn grouped(call: Call) -> Result<Response, Refusal> {
     no_query(call.query())?;
     let (caller, queue) = (&call.caller, call.queue());
-    caller.may(Right::Read, queue)?;
-    // One list of groups is made at a time, because each may read many tasks. A caller that would wait long is told so.
-    let Ok(_alone) = timeout(GROUPS_WAIT_MAX, caller.app.dead_groups.lock()).await else {
-        return Err(Problem::busy("other lists of groups are being made", 1).into());
-    };
-    let newest = newest(&caller.app.queue, queue).await?;
-    let (looked_at, window) = (newest.corpses.len() as u64, newest.window);
-    let groups = aside(move || groups(newest.corpses)).await?;
-    Ok(answer::json(StatusCode::OK, &DeadGroupsBody { groups, looked_at, window }))
+    Ok(answer::json(StatusCode::OK, &caller.dead_groups(queue).await?))
 }
 
 /// `POST redrive`: redrives one, some, or all dead tasks.
@@ -62,13 +45,13 @@ async fn redrive(mut call: Call) -> Result<Response, Refusal> {
     let (ids, more, keyless) = match body {
         RedriveBody::Id(id) => return one(caller, queue, id).await,
         RedriveBody::Filter { filter, dry_run } => {
-            let begun = caller.app.queue.now();
+            let begun = caller.now();
             let work = Work::Redrive(Redriving { filter, dry_run, begun });
             return bulk::run(caller, Right::Admin, queue, work).await;
         }
         RedriveBody::Key(text) => {
             let key = Key::new(&text).map_err(|error| translate::name_refused(&error))?;
-            let id = dead_id(caller.app.queue.get(translate::get(queue, &key)).await)?;
+            let id = dead_id(caller.get_for(Right::Admin, translate::get(queue, &key))?.await)?;
             let id = id.ok_or_else(|| Problem::not_dead(queue.as_str(), &format!("the key `{text}`")))?;
             return one(caller, queue, id).await;
         }
@@ -80,7 +63,7 @@ async fn redrive(mut call: Call) -> Result<Response, Refusal> {
             // The look-ups are asked for together.
             let mut found = Vec::with_capacity(keys.len());
             for key in &keys {
-                found.push(caller.app.queue.get(translate::get(queue, key)));
+                found.push(caller.get_for(Right::Admin, translate::get(queue, key))?);
                 steps.did(0).await;
             }
             let mut ids = Vec::with_capacity(found.len());
@@ -137,8 +120,9 @@ async fn all(caller: &Caller, queue: &QueueName) -> Result<(Vec<Option<u64>>, bo
     let dead = TaskFilter { state: Some(TaskState::Dead), ..TaskFilter::default() };
     let (mut ids, mut keyless, mut after) = (Vec::new(), 0, None);
     for _ in 0..PAGES_MAX {
-        let page =
-            caller.app.queue.list(translate::list(queue, &dead, REDRIVE_MAX - ids.len(), after)).await?;
+        let page = caller
+            .list_for(Right::Admin, translate::list(queue, &dead, REDRIVE_MAX - ids.len(), after))?
+            .await?;
         let has_key = |task: &&TaskView| task.extra.dead.is_some_and(|dead| !dead.keyless);
         let (keyed, others): (Vec<_>, Vec<_>) = page.tasks.iter().partition(has_key);
         ids.extend(keyed.iter().map(|task| Some(task.id)));

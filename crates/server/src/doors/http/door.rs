@@ -86,14 +86,14 @@ impl HttpDoor {
         answer.headers_mut().entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
         answer.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         if let Some(kind) = answer.extensions().get::<ProblemKind>() {
-            self.app.refusals.count(*kind);
+            self.app.observed.refusals().count(*kind);
         }
         let took = self.clock.now().saturating_since(begun);
         let status = answer.status().as_u16();
         let waited = answer.extensions().get::<Waited>().map_or(Duration::ZERO, |waited| waited.0);
-        self.app.requests.count(route, status, took.saturating_sub(waited));
+        self.app.observed.requests().count(route, status, took.saturating_sub(waited));
         log(&method, route, status, took, trace.as_ref());
-        if let Some(spans) = &self.app.spans {
+        if let Some(spans) = self.app.observed.spans() {
             spans.take(span(&method, route, status, took, trace));
         }
         if self.access_log { access_log::log(answer, subject, self.clock, begun) } else { answer }
@@ -106,7 +106,7 @@ impl HttpDoor {
             matches!(parts.uri.path(), "/healthz" | "/readyz" | "/metrics") && parts.method.is_safe();
         if !standing.seat().is_reserved()
             || looks_after
-            || self.app.authorizer.is_admin(header::token(&parts.headers))
+            || self.app.admission.authorizer().is_admin(header::token(&parts.headers))
         {
             return Ok(());
         }
@@ -142,7 +142,7 @@ impl HttpDoor {
                 answer
             }
             Err(refusal) => {
-                subject.token = self.app.authorizer.name(token);
+                subject.token = self.app.admission.authorizer().name(token);
                 let answer = refusal.into_response();
                 Act::begin(subject).answered(&answer);
                 answer
@@ -195,7 +195,7 @@ impl HttpDoor {
     /// Counts a refusal of bytes that never became a request.
     pub(crate) fn refused(&self, problem: &Problem) {
         if let Some(kind) = problem.kind() {
-            self.app.refusals.count(kind);
+            self.app.observed.refusals().count(kind);
         }
     }
 }
@@ -211,7 +211,7 @@ impl Door for HttpDoor {
 
     fn serve(self: Arc<Self>, connection: Connection) -> Serving {
         let Connection { stream, standing } = connection;
-        let stopping = self.app.stopping.clone();
+        let stopping = self.app.background.stopping().clone();
         Box::pin(wire::serve(stream, self, TIMEOUTS, stopping, standing))
     }
 
@@ -305,7 +305,7 @@ mod tests {
             Standing::find(&Permits::new(1, 0), &Addresses::new(1), None, Idle::MakesWay).expect("a place");
         let request = Request::get("/v1/queues").header("host", "127.0.0.1:8463").body(Body::empty());
         assert_eq!(door.answer(request.expect("a request"), &standing, Turn::default()).await.status(), 200);
-        let seen = door.app.requests.seen();
+        let seen = door.app.observed.requests().seen();
         let called: Vec<_> = seen.iter().filter(|of| of.times.counts != [0; 8]).collect();
         assert_eq!(called.len(), 1, "{seen:?}");
         assert_eq!((called[0].route, called[0].class, called[0].times.sum_us), ("/v1/queues", "2xx", 0));

@@ -18,17 +18,17 @@ handlers! {
 /// `POST /v1/drain`: no task is added to any queue.
 async fn drain(mut call: Call) -> Result<Response, Refusal> {
     call.read(no_body).await?;
-    call.app().draining.begin();
+    call.app().admission.drain().begin();
     Ok(show(call.app()))
 }
 
 /// `POST /v1/resume`: ends the drain.
 async fn resume(mut call: Call) -> Result<Response, Refusal> {
     call.read(no_body).await?;
-    call.app().draining.end();
+    call.app().admission.drain().end();
     Ok(show(call.app()))
 }
 
 fn show(app: &App) -> Response {
-    answer::json(StatusCode::OK, &DrainBody { draining: app.draining.is_on() })
+    answer::json(StatusCode::OK, &DrainBody { draining: app.admission.drain().is_on() })
 }

@@ -72,10 +72,10 @@ async fn write(app: Arc<App>, grant: Grant, mut subscription: Subscription, piec
     loop {
         tokio::select! {
             biased;
-            () = app.stopping.wait() => return,
+            () = app.background.stopping().wait() => return,
             () = pieces.closed() => return,
             _ = again.tick() => {
-                if !app.authorizer.still_grants(&grant) {
+                if !app.admission.authorizer().still_grants(&grant) {
                     return;
                 }
                 if next.is_none() && spoken.elapsed() >= SILENCE_MAX {

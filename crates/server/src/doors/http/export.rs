@@ -36,11 +36,11 @@ const PAGES_AHEAD: usize = 1;
 /// export with its last line is whole.
 async fn export(call: Call) -> Result<Response, Refusal> {
     let caller = &call.caller;
-    let (app, grant) = (&caller.app, caller.grant().clone());
+    let (app, grant) = (caller.app(), caller.grant());
     let (producer, is_admin) = (caller.producer(), grant.is_unscoped() && grant.allows(Right::Admin));
     let query = ExportQuery::parse(call.query())?;
-    let mut exporter = Exporter::within(app.queue.clone(), &query, grant)?;
-    let permit = app.slots.exports.enter(producer, is_admin).await?;
+    let mut exporter = caller.exporter(&query)?;
+    let permit = app.admission.slots().exports.enter(producer, is_admin).await?;
     // A mistake that is known at the beginning is answered with its status.
     let first = exporter.next().await?.unwrap_or_default();
     let (pieces, body) = mpsc::channel(PAGES_AHEAD);
@@ -58,7 +58,7 @@ async fn write(app: Arc<App>, mut exporter: Exporter, pieces: mpsc::Sender<Piece
             next = exporter.next() => next,
             () = pieces.closed() => return,
             () = permit.leaves() => return made_way(),
-            () = app.stopping.wait() => return,
+            () = app.background.stopping().wait() => return,
         };
         let piece = match next {
             Ok(Some(piece)) if piece.is_empty() => continue,
@@ -72,7 +72,7 @@ async fn write(app: Arc<App>, mut exporter: Exporter, pieces: mpsc::Sender<Piece
         let room = tokio::select! {
             room = taken(&pieces, &permit) => room,
             () = permit.leaves() => return made_way(),
-            () = app.stopping.wait() => return,
+            () = app.background.stopping().wait() => return,
         };
         let Ok(room) = room else { return };
         room.send(piece);

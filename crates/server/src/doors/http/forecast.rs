@@ -1,10 +1,8 @@
 //! `/v1/forecast`: how many tasks become due, and when.
 
-use std::sync::Arc;
-
 use axum::http::StatusCode;
 use axum::response::Response;
-use tickwheel_api::{BucketBody, ForecastBody, ForecastQuery, ForecastScale, LOG_ENDS_MS, Problem};
+use tickwheel_api::{BucketBody, ForecastBody, ForecastQuery, ForecastScale, LOG_ENDS_MS};
 use tickwheel_queue::{Forecast, Grid, QueueName, Timestamp};
 
 use crate::access::refusal::Refusal;
@@ -12,7 +10,7 @@ use crate::base::aside::aside;
 use crate::doors::http::answer;
 use crate::doors::http::call::Call;
 use crate::doors::http::routes::handlers;
-use crate::service::search::expected::{Expected, expected};
+use crate::service::search::expected::Expected;
 use crate::translate;
 
 handlers! {
@@ -26,35 +24,12 @@ const _: () = assert!(
 
 /// `GET`: the forecast of one queue or of all, counted by the store.
 async fn forecast(call: Call) -> Result<Response, Refusal> {
-    let caller = &call.caller;
     let asked = ForecastQuery::parse(call.query())?;
     let queue = asked.queue.as_deref().map(QueueName::new).transpose();
     let queue = queue.map_err(|error| translate::name_refused(&error))?;
-    match &queue {
-        Some(queue) if !caller.covers(queue) => return Err(Problem::out_of_scope(queue.as_str()).into()),
-        None if !caller.grant().is_unscoped() => return Err(Problem::forbidden_to_scoped().into()),
-        _ => {}
-    }
-    // One forecast is made at a time, because it may read much. It runs to its end, even if its caller has left.
-    let Ok(permit) = Arc::clone(&caller.app.forecasts).try_lock_owned() else {
-        return Err(Problem::busy("another forecast is being made", 1).into());
-    };
-    let (app, from, grid) =
-        (Arc::clone(&caller.app), asked.from_ms.and_then(Timestamp::from_ms), grid(&asked));
-    let schedules = asked.schedules;
-    let made = tokio::spawn(async move {
-        let _permit = permit;
-        let view = app.queue.forecast(Forecast { queue: queue.clone(), from, grid: grid.clone() }).await?;
-        let expected = match schedules {
-            true => Some(expected(&app, queue.as_ref(), view.from, grid.clone()).await?),
-            false => None,
-        };
-        Ok::<_, Refusal>((view, grid, expected))
-    });
-    let (view, grid, expected) = match made.await {
-        Ok(made) => made?,
-        Err(_) => return Err(Problem::stopping().into()),
-    };
+    let (from, grid) = (asked.from_ms.and_then(Timestamp::from_ms), grid(&asked));
+    let forecast = Forecast { queue, from, grid: grid.clone() };
+    let (view, expected) = call.caller.forecast(forecast, asked.schedules).await?;
     // The answer may have ten thousand buckets.
     Ok(aside(move || answer::json_in_pieces(StatusCode::OK, &body(asked, &view, &grid, expected))).await?)
 }

@@ -1,19 +1,15 @@
 //! `/healthz` and `/readyz`.
 
-use std::time::Duration;
-
 use axum::http::StatusCode;
 use axum::response::Response;
 use tickwheel_api::{Alive, AliveBody, ReadyBody};
-use tickwheel_queue::{ListQueues, Queue, ShardId};
-use tokio::time::{Instant, timeout_at};
 
 use crate::access::refusal::Refusal;
 use crate::access::tokens::Right;
 use crate::doors::http::answer;
 use crate::doors::http::call::Call;
 use crate::doors::http::routes::handlers;
-use crate::translate;
+use crate::service::health;
 
 handlers! {
     IsAlive => alive,
@@ -26,9 +22,6 @@ async fn alive(_: Call) -> Result<Response, Refusal> {
     Ok(answer::json(StatusCode::OK, &AliveBody { status: Alive::Ok }))
 }
 
-/// The longest wait for the queue's answer to a cheap question.
-const ANSWER_TIME_MAX: Duration = Duration::from_secs(1);
-
 /// `GET /readyz`: 200 if the server takes work, otherwise 503, with the same kind of body.
 ///
 /// If the server has tokens, a caller without one sees the state but not the reasons, because reasons may contain
@@ -37,75 +30,12 @@ const ANSWER_TIME_MAX: Duration = Duration::from_secs(1);
 /// The handler asks the queue. An answer from memory would look good even if the queue's thread was stuck or dead. A
 /// server that drains is ready, because without its workers it would never become empty.
 async fn ready(call: Call) -> Result<Response, Refusal> {
-    let (app, caller) = (call.app(), &call.caller);
-    let silent = silent(&app.queue).await;
-    let stopping = app.stopping.is_given().then(|| "the server is stopping".to_owned());
-    let (fatal, down): (Vec<_>, Vec<_>) = app.supervisor.down().into_iter().partition(|down| down.is_fatal);
-    let closed = fatal.into_iter().next().map(|down| down.why);
-    let down = down.into_iter().map(|down| down.why).collect();
-    let trouble =
-        stopping.or_else(|| waiting(&app.queue)).or(silent).or(closed).or_else(|| unready(&app.queue));
-    let mut body = translate::ready(app.queue.health(), app.draining.is_on(), trouble, down);
-    if !caller.grant().allows(Right::Read) {
+    let mut body = health::ready(call.app()).await;
+    if !call.caller.grant().allows(Right::Read) {
         hide(&mut body);
     }
     let status = if body.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     Ok(answer::json(status, &body))
-}
-
-/// Says what the shards wait for: another server has them, or the database does not answer. `None`: no shard waits.
-fn waiting(queue: &Queue) -> Option<String> {
-    let shards = queue.health_of_shards();
-    let count = shards.len();
-    let mut waiting: Vec<(ShardId, String)> = Vec::new();
-    for (shard, health) in shards {
-        waiting.extend(health.waits_for.filter(|_| !health.ready).map(|why| (shard, why.to_string())));
-    }
-    // A server that has no shard has one reason for all of them.
-    if let Some((_, first)) = waiting.first()
-        && waiting.len() == count
-        && waiting.iter().all(|(_, why)| why == first)
-    {
-        return Some(first.clone());
-    }
-    first_of(waiting.into_iter().map(|(shard, why)| format!("{shard}: {why}")).collect())
-}
-
-/// Says which shards do not answer, and why; `None` if all of them do.
-async fn silent(queue: &Queue) -> Option<String> {
-    // One queue is enough to see whether a shard answers.
-    let question = ListQueues { max: 1, ..ListQueues::default() };
-    let until = Instant::now() + ANSWER_TIME_MAX;
-    let mut silent = Vec::new();
-    for (shard, asked) in queue.ask_shards(&question) {
-        let why = match timeout_at(until, asked).await {
-            Ok(Ok(_)) => continue,
-            Ok(Err(error)) => error.to_string(),
-            Err(_) => format!("the queue did not answer within {ANSWER_TIME_MAX:?}"),
-        };
-        silent.push(if shard.count() == 1 { why } else { format!("{shard}: {why}") });
-    }
-    first_of(silent)
-}
-
-/// Says which of several shards are not open; `None` if all of them are.
-fn unready(queue: &Queue) -> Option<String> {
-    let shards = queue.health_of_shards().into_iter();
-    let unready = shards.filter(|(shard, health)| shard.count() > 1 && !health.ready);
-    first_of(unready.map(|(shard, _)| format!("{shard}: the queue is not open")).collect())
-}
-
-/// The number of shards that one answer names.
-const NAMED_MAX: usize = 3;
-
-/// Joins the reasons of several shards: the first ones, and the number of the others.
-fn first_of(mut reasons: Vec<String>) -> Option<String> {
-    let more = reasons.len().saturating_sub(NAMED_MAX);
-    reasons.truncate(NAMED_MAX);
-    if more > 0 {
-        reasons.push(format!("and {more} more"));
-    }
-    (!reasons.is_empty()).then(|| reasons.join("; "))
 }
 
 /// The text for a caller without a token, instead of a text that may contain file names.
@@ -127,7 +57,6 @@ mod tests {
 
     use axum::body::Body;
     use axum::http::Request;
-    use tickwheel_api::{Levels, Readiness};
 
     use super::*;
     use crate::access::tokens::{Grant, Tokens};
@@ -135,14 +64,12 @@ mod tests {
     use crate::doors::http::body::next_piece;
     use crate::doors::http::call::tests::answered;
     use crate::service::app::App;
-    use crate::service::permits::limits::Limits;
 
     /// The reason why a stopping server is not ready, as a caller with this grant sees it.
     async fn why(grant: Grant) -> String {
         let (stop, stopping) = stopping::signal();
         stop.give();
-        let queue = Queue::options().open_memory().expect("a queue");
-        let app = Arc::new(App::new(queue, stopping, Levels::default(), None, &Limits::default()));
+        let app = Arc::new(App::of_test(stopping));
         let request = Request::get("/readyz").body(Body::empty()).expect("a request");
         let answer = answered(&app, grant, request).await;
         assert_eq!(answer.status(), 503);
@@ -151,47 +78,6 @@ mod tests {
         let why = body["why"].as_str().expect("a reason").to_owned();
         assert_eq!(body["reasons"], serde_json::json!([why]), "the list says no more than the sentence");
         why
-    }
-
-    #[test]
-    fn a_server_that_lacks_a_resource_is_degraded_and_ready() {
-        let well = Queue::options().open_memory().expect("a queue").health();
-        let of = |change: fn(&mut tickwheel_queue::Health), draining: bool, trouble: Option<&str>| {
-            let mut health = well.clone();
-            change(&mut health);
-            let body = translate::ready(health, draining, trouble.map(str::to_owned), Vec::new());
-            (body.ready, body.status, body.reasons.len(), body.why.is_some())
-        };
-        let (full, doubted): (fn(&mut _), fn(&mut _)) = (
-            |health: &mut tickwheel_queue::Health| health.short_of_room = Some(7),
-            |health: &mut tickwheel_queue::Health| health.clock_offset_ms = 3_600_000,
-        );
-        let failed =
-            |health: &mut tickwheel_queue::Health| health.read_only = Some("sync a: it failed".into());
-        assert_eq!(of(|_| {}, false, None), (true, Readiness::Ok, 0, false));
-        assert_eq!(of(|_| {}, true, None), (true, Readiness::Draining, 0, false));
-        assert_eq!(of(full, false, None), (true, Readiness::Degraded, 1, true));
-        assert_eq!(of(doubted, true, None), (true, Readiness::Degraded, 1, true));
-        assert_eq!(of(failed, false, Some("it is read-only")), (false, Readiness::ReadOnly, 2, true));
-        assert_eq!(of(|health| health.ready = false, false, None), (false, Readiness::NotReady, 1, true));
-        assert_eq!(of(full, false, Some("it is stopping")), (false, Readiness::NotReady, 2, true));
-        let down = vec!["the background task `tokens` ended".to_owned()];
-        let body = translate::ready(well, false, None, down.clone());
-        assert_eq!((body.ready, body.status, body.reasons), (true, Readiness::Degraded, down));
-    }
-
-    #[tokio::test]
-    async fn the_shards_that_do_not_answer_are_named() {
-        let queue = Queue::options().shards(5).open_memory().expect("a queue");
-        assert_eq!((silent(&queue).await, unready(&queue)), (None, None));
-        queue.close();
-        let told = silent(&queue).await.expect("it is closed");
-        assert!(told.starts_with("shard 0 of 5: ") && told.ends_with("; and 2 more"), "{told}");
-        let unready = unready(&queue).expect("it is closed");
-        assert!(unready.starts_with("shard 0 of 5: the queue is not open; shard 1 of 5: "), "{unready}");
-        let one = Queue::options().open_memory().expect("a queue");
-        one.close();
-        assert!(!silent(&one).await.expect("it is closed").contains("shard"));
     }
 
     #[tokio::test]

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use axum::response::Response;
-use tickwheel_api::{LeasesPage, LeasesQuery, Problem};
+use tickwheel_api::{LeasesPage, LeasesQuery};
 use tickwheel_queue::{LEASES_PAGE_MAX, ListLeases, QueueName};
 
 use crate::access::refusal::Refusal;
+use crate::access::tokens::Right;
 use crate::base::aside::aside;
 use crate::doors::http::answer;
 use crate::doors::http::call::Call;
@@ -31,19 +32,16 @@ async fn list(call: Call) -> Result<Response, Refusal> {
     let asked = LeasesQuery::parse(call.query())?;
     let queue = asked.queue.as_deref().map(QueueName::new).transpose();
     let queue = queue.map_err(|error| translate::name_refused(&error))?;
-    if let Some(queue) = queue.as_ref().filter(|queue| !caller.covers(queue)) {
-        return Err(Problem::out_of_scope(queue.as_str()).into());
-    }
+    queue.iter().try_for_each(|queue| caller.may(Right::Read, queue))?;
     let after = asked.cursor.as_deref().map(|text| read_cursor(text, &asked).ok_or_else(foreign_cursor));
     let mut after = after.transpose()?;
     let worker: Option<Arc<str>> = asked.worker.as_deref().map(Into::into);
     let (mut found, mut looked_at) = (Vec::new(), 0);
     loop {
         let list = ListLeases { queue: queue.clone(), worker: worker.clone(), after, max: LEASES_PAGE_MAX };
-        let page = caller.app.queue.leases(list).await?;
+        let page = caller.leases(list).await?;
         let left = asked.limit - found.len();
-        let known = page.leases.into_iter().filter(|lease| caller.covers(&lease.queue));
-        found.extend(known.take(left + 1));
+        found.extend(page.leases.into_iter().take(left + 1));
         if found.len() > asked.limit {
             // There is another one behind the page.
             found.truncate(asked.limit);

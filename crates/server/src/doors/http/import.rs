@@ -47,7 +47,7 @@ const FORM: Form = Form { name: "import", header_lines: 1, line_bytes_max: LINE_
 async fn import(call: Call) -> Result<Response, Refusal> {
     let query = ImportQuery::parse(call.query())?;
     let Call { caller, parts, body, .. } = call;
-    if caller.app.draining.is_on() {
+    if caller.app().admission.drain().is_on() {
         return Err(Problem::server_draining().into());
     }
     let lines = PacedLines::begin(&parts.headers, body, &caller, FORM).await?;
@@ -128,7 +128,7 @@ impl Import {
     async fn line(&mut self, number: u64, line: Line) -> Result<(), Stop> {
         let read = match line {
             Line::TooLong => Err(Problem::body_too_large(LINE_BYTES_MAX as u64).into()),
-            Line::Text(text) => parse(Arc::clone(&self.caller.app), text).await,
+            Line::Text(text) => parse(Arc::clone(self.caller.app()), text).await,
         };
         if self.importer.is_none() {
             return self.header(read);
@@ -144,7 +144,7 @@ impl Import {
             }
             Ok(line @ ExportLine::Queue(_)) => {
                 // A target with an order needs the settings that it found.
-                let _one_by_one = self.caller.app.settings.lock().await;
+                let _one_by_one = self.caller.app().admission.settings().lock().await;
                 importer.take(number, line).await
             }
             Ok(line) => importer.take(number, line).await,
@@ -158,13 +158,7 @@ impl Import {
         let ExportLine::Header(header) = read.map_err(refused)? else {
             return Err(refused(Problem::bad_request(&no_header()).into()));
         };
-        let ImportQuery { existing, revoke, first_line, other_clock, .. } = self.query;
-        let queue = self.caller.app.queue.clone();
-        if !other_clock {
-            Importer::check_clock(&queue, &header).map_err(refused)?;
-        }
-        let importer = Importer::new(queue, existing, revoke, header.ids_below, first_line);
-        self.importer = Some(importer.within(self.caller.grant().shared_scope()));
+        self.importer = Some(self.caller.importer(&self.query, &header).map_err(refused)?);
         Ok(())
     }
 
@@ -182,7 +176,7 @@ impl Import {
             Err(Stop { line, problem }) => (line.max(self.query.first_line), Some(problem)),
         };
         if let Some(kind) = problem.as_ref().and_then(|problem| problem.kind()) {
-            self.caller.app.refusals.count(kind);
+            self.caller.app().observed.refusals().count(kind);
         }
         let counts = self.importer.as_ref().map_or_else(ImportCounts::default, Importer::counts);
         let end = ImportRow::End(Box::new(ImportEnd {
@@ -196,7 +190,7 @@ impl Import {
 
 /// Parses a line. A long line is parsed on another thread.
 async fn parse(app: Arc<App>, text: Vec<u8>) -> Result<ExportLine, Box<Problem>> {
-    let read = if app.lax_json { ExportLine::parse } else { ExportLine::parse_portable };
+    let read = if *app.admission.lax_json() { ExportLine::parse } else { ExportLine::parse_portable };
     let line = match text.len() {
         ..=LONG_BYTES => read(&text),
         _ => aside(move || read(&text)).await?,

@@ -31,18 +31,19 @@ handlers! {
 async fn lease(mut call: Call) -> Result<Response, Refusal> {
     let request = call.json().await?.read(LeaseBody::parse).await?;
     let (app, trace) = (call.app(), call.trace());
-    let lax = app.lax_json;
+    let stopping = app.background.stopping();
+    let lax = call.caller.lax_json();
     // A stopping server answers at once, with the tasks that are ready.
-    let wait = if app.stopping.is_given() { Duration::ZERO } else { Duration::from_millis(request.wait_ms) };
+    let wait = if stopping.is_given() { Duration::ZERO } else { Duration::from_millis(request.wait_ms) };
     let watched = call.turn.watch();
-    let begun = app.requests.wait_begins();
+    let begun = app.observed.requests().wait_begins();
     let lease = translate::lease(call.queue(), &request, wait);
     let leasing =
         call.caller.lease(lease, wait, trace.as_deref(), pending::<Result<(), Infallible>>()).await?;
     let Leasing { leased, held, .. } = leasing?;
     // From here on the client has the tasks. They are not given back if it leaves while they are written.
     drop(watched);
-    let waited = (!wait.is_zero()).then(|| app.requests.waited(begun));
+    let waited = (!wait.is_zero()).then(|| app.observed.requests().waited(begun));
     let bytes = |task: &Leased| task.body.payload_at(task.step).0.len();
     let answer = stream::tasks(leased, bytes, translate::leased_task, lax, String::new()).await;
     let mut answer = answer::holding(answer, held);

@@ -5,7 +5,6 @@
 //! only what the queue cannot see.
 
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::HeaderValue;
@@ -19,14 +18,15 @@ use tickwheel_queue::{
 };
 
 use crate::access::refusal::Refusal;
+use crate::access::tokens::Right;
 use crate::base::aside::aside;
 use crate::base::pieces::Pieces;
 use crate::doors::http::answer;
 use crate::doors::http::call::Call;
 use crate::doors::http::routes::handlers;
 use crate::events;
-use crate::service::app::App;
 use crate::service::backups::BackupFigures;
+use crate::service::caller::Caller;
 use crate::targets::TargetFigures;
 use crate::telemetry::deliveries::DeliveryLateness;
 use crate::telemetry::metrics::Scrapes;
@@ -34,7 +34,6 @@ use crate::telemetry::metrics::accept;
 use crate::telemetry::metrics::page::{Page, Samples, metrics};
 use crate::telemetry::metrics::process::Process;
 use crate::telemetry::metrics::queue_labels::{Labelled, Others, QUEUES_MAX};
-use crate::telemetry::metrics::shard_pages::ShardPages;
 use crate::telemetry::requests::{OfRoute, REQUEST_BOUNDS_US, Seen, WAIT_BOUNDS_US};
 use crate::translate::twin::Twin;
 
@@ -47,10 +46,17 @@ const OTHER_QUEUES: &str = "{other}";
 
 /// `GET`: all metrics.
 async fn metrics(call: Call) -> Result<Response, Refusal> {
-    let (app, format) = (Arc::clone(call.app()), accept::format(call.headers()));
-    let (queues, stats, has_answer) = look(&app).await;
-    let figures =
-        Figures { queues, now: app.queue.now(), stats, has_answer, health: app.queue.health(), app };
+    let (caller, format) = (call.caller.clone(), accept::format(call.headers()));
+    let (queues, stats, has_answer) = look(&caller).await?;
+    let figures = Figures {
+        queues,
+        now: caller.now(),
+        stats,
+        has_answer,
+        health: caller.health(),
+        targets: caller.targets(Right::Read, None)?.figures(),
+        caller,
+    };
     // The text has about twenty values for each of a thousand queues, and files of the system are read, so another
     // thread writes it.
     let written = aside(move || {
@@ -66,11 +72,11 @@ async fn metrics(call: Call) -> Result<Response, Refusal> {
 /// Reads the counts of all queues, page by page. Scrapes run one after the other, because each continues the labels
 /// of the last one. A shard that does not answer leaves the figures of the others as they are. Returns also whether any
 /// shard has answered.
-async fn look(app: &App) -> (Queues, Box<Stats>, bool) {
-    let mut scrapes = app.scrapes.lock().await;
+async fn look(caller: &Caller) -> Result<(Queues, Box<Stats>, bool), Refusal> {
+    let mut scrapes = caller.app().observed.scrapes().lock().await;
     let Scrapes { labels, totals, without_label } = &mut *scrapes;
     let mut scrape = labels.scrape();
-    let mut pages = ShardPages::new(&app.queue, totals);
+    let mut pages = caller.shard_pages(totals)?;
     // The counts of forgotten queues come from before the first page, so that a queue that is forgotten later is not
     // counted twice.
     let (mut forgotten, mut stats) = (None, Box::default());
@@ -90,7 +96,7 @@ async fn look(app: &App) -> (Queues, Box<Stats>, bool) {
         );
     }
     *without_label = is_short;
-    (Queues { labelled, others }, stats, pages.has_answer())
+    Ok((Queues { labelled, others }, stats, pages.has_answer()))
 }
 
 /// The values of one scrape. Those of the service are read when they are written.
@@ -101,7 +107,8 @@ struct Figures {
     /// Whether `stats` has the present state of a shard.
     has_answer: bool,
     health: Health,
-    app: Arc<App>,
+    targets: TargetFigures,
+    caller: Caller,
 }
 
 /// All queues: those with labels, and the sum of the others.
@@ -146,10 +153,16 @@ impl Figures {
 
     fn write(&self, page: &mut Page<Pieces>) -> fmt::Result {
         page.write(METRICS, self)?;
-        page.write(TARGETS, &self.app.targets.figures())?;
+        page.write(TARGETS, &self.targets)?;
         // Without a directory for backups, an alert for an old backup must not fire.
-        self.app.backups.figures().iter().try_for_each(|backups| page.write(BACKUPS, backups))?;
-        self.app.figures.iter().try_for_each(|door| door.write(page))
+        self.caller
+            .app()
+            .background
+            .backups()
+            .figures()
+            .iter()
+            .try_for_each(|backups| page.write(BACKUPS, backups))?;
+        self.caller.app().observed.figures().iter().try_for_each(|door| door.write(page))
     }
 }
 
@@ -238,7 +251,7 @@ metrics! {
     };
     /// From `due_at` to the answer of a worker that was waiting
     Histogram tickwheel_delivery_lateness in Seconds: |figures, out| {
-        let DeliveryLateness { counts, sum_ms } = figures.app.deliveries.lateness();
+        let DeliveryLateness { counts, sum_ms } = figures.caller.app().observed.deliveries().lateness();
         out.histogram(&[], &LATENESS_BOUNDS_MS.map(seconds_of_ms), &counts, seconds_of_ms(sum_ms))
     };
     /// Age of the due time of the oldest ready task of all queues, of any priority; 0 if none is ready
@@ -246,7 +259,7 @@ metrics! {
         |figures, out| if figures.has_answer { out.is(age_s(figures.queues.oldest_due(), figures.now)) } else { Ok(()) };
     /// From handing a commit to the store until it is durable
     Histogram tickwheel_commit in Seconds: |figures, out| {
-        let CommitSeconds { buckets, sum, .. } = figures.app.queue.commit_seconds();
+        let CommitSeconds { buckets, sum, .. } = figures.caller.commit_seconds();
         out.histogram(&[], &COMMIT_BOUNDS_US.map(seconds_of_us), &buckets, sum.as_secs_f64())
     };
     /// Bytes by which the store can still grow
@@ -260,19 +273,19 @@ metrics! {
     ///
     /// Refused connections are those that never became a call. `docs/reference/http.md` explains each type
     Counter tickwheel_refused {problem}:
-        |figures, out| out.each(&figures.app.refusals.counts());
+        |figures, out| out.each(&figures.caller.app().observed.refusals().counts());
     /// 1 if the background task runs, otherwise 0
     Gauge tickwheel_background_task_up {task}:
-        |figures, out| figures.app.supervisor.figures().iter().try_for_each(|task| out.put(&[task.name], u64::from(task.is_up)));
+        |figures, out| figures.caller.app().background.supervisor().figures().iter().try_for_each(|task| out.put(&[task.name], u64::from(task.is_up)));
     /// Number of times that the background task ended although the server did not stop
     Counter tickwheel_background_task_failures {task}:
-        |figures, out| figures.app.supervisor.figures().iter().try_for_each(|task| out.put(&[task.name], task.failures));
+        |figures, out| figures.caller.app().background.supervisor().figures().iter().try_for_each(|task| out.put(&[task.name], task.failures));
     /// Backups that ended, by result, and scheduled ones that were skipped because another was running
     ///
     /// Backups of the running server count. The results are `done`, `failed`, `stopped`, and `left_out` for those that
     /// were skipped
     Counter tickwheel_backups {result}:
-        |figures, out| out.each(&figures.app.backups.figures().unwrap_or_default().results());
+        |figures, out| out.each(&figures.caller.app().background.backups().figures().unwrap_or_default().results());
     /// How far the wall clock is ahead of the time by which tasks fall due
     ///
     /// The value is above 0 for the 60 seconds in which a step ahead is doubted, or a clock that was far ahead at a start;
@@ -295,7 +308,7 @@ metrics! {
     /// shards that are not ready
     Gauge tickwheel_shards {state}: |figures, out| {
         let mut counts = [("ready", 0), ("read_only", 0), ("not_ready", 0)];
-        for (_, health) in figures.app.queue.health_of_shards() {
+        for (_, health) in figures.caller.health_of_shards() {
             let state = if !health.ready { 2 } else { usize::from(health.read_only.is_some()) };
             counts[state].1 += 1;
         }
@@ -314,12 +327,12 @@ metrics! {
         };
     /// From the head of a call to the head of its answer, without the wait of a lease
     Histogram tickwheel_http_request in Seconds {route, class}:
-        |figures, out| figures.app.requests.seen().iter().try_for_each(|OfRoute { route, class, times }| {
+        |figures, out| figures.caller.app().observed.requests().seen().iter().try_for_each(|OfRoute { route, class, times }| {
             out.histogram(&[route, class], &REQUEST_BOUNDS_US.map(seconds_of_us), &times.counts, seconds_of_us(times.sum_us))
         });
     /// How long HTTP lease calls with `wait` waited for a task
     Histogram tickwheel_lease_wait in Seconds: |figures, out| {
-        let Seen { counts, sum_us } = figures.app.requests.waits();
+        let Seen { counts, sum_us } = figures.caller.app().observed.requests().waits();
         out.histogram(&[], &WAIT_BOUNDS_US.map(seconds_of_us), &counts, seconds_of_us(sum_us))
     };
     /// The versions of the time zones of the machine, and of those in the program, as labels; always 1
@@ -412,6 +425,7 @@ fn seconds_of_us(us: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use std::path::PathBuf;
+    use std::sync::Arc;
 
     use axum::body::Body;
     use axum::http::Request;
@@ -422,6 +436,7 @@ mod tests {
     use crate::doors::http::body::next_piece;
     use crate::doors::http::call::tests::answered;
     use crate::doors::plans::plans;
+    use crate::service::app::App;
     use crate::telemetry::metrics::page::{Format, Metric};
     use crate::telemetry::metrics::process;
 
@@ -452,7 +467,7 @@ mod tests {
     #[tokio::test]
     async fn a_queue_that_does_not_answer_leaves_out_its_own_figures_only() {
         let app = Arc::new(App::in_memory());
-        app.queue.close();
+        app.close();
         let request = Request::get("/metrics").body(Body::empty()).expect("a request");
         let answer = answered(&app, Grant::everything(), request).await;
         assert_eq!(answer.status(), 200);

@@ -60,7 +60,7 @@ impl PacedLines {
         check_length(headers, STREAM_BYTES_MAX as u64)?;
         caller.quota().map_or(Ok(()), Quota::body)?;
         caller.count().await?;
-        let permit = caller.app.slots.batches.enter(caller.producer()).await?;
+        let permit = caller.app().admission.slots().batches.enter(caller.producer()).await?;
         let lines = Lines::new(body, caller.shared_quota(), form.line_bytes_max);
         Ok(Self { lines, permit, form, pace: Pace::from(0), count: 0, steps: Steps::default() })
     }
@@ -137,7 +137,7 @@ impl PacedLines {
                 () = rows.closed() => {}
                 () = late => {}
                 // The connection ends with this answer.
-                () = caller.app.stopping.wait() => {}
+                () = caller.app().background.stopping().wait() => {}
             }
         }
         // The unread part of the body must be known before the answer ends.

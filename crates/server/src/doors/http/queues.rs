@@ -11,7 +11,6 @@ use crate::access::refusal::Refusal;
 use crate::access::tokens::{Grant, Right};
 use crate::base::hex;
 use crate::base::pieces::Pieces;
-use crate::base::queue_pages::QueuePages;
 use crate::doors::http::answer;
 use crate::doors::http::call::Call;
 use crate::doors::http::routes::handlers;
@@ -40,11 +39,10 @@ async fn all(call: Call) -> Result<Response, Refusal> {
     let after = cursor.map(|text| read_cursor(&text).ok_or_else(foreign_cursor)).transpose()?;
     let max = looked_at(limit, caller.grant());
     let list = ListQueues { which: WhichQueues::Listed, prefix: prefix.into(), after, max };
-    let mut pages = QueuePages::new(&caller.app.queue, list);
+    let mut pages = caller.queues(list)?;
     let mut body = ListedQueues::new(limit);
     while let Some(page) = pages.next().await? {
-        let known = page.iter().filter(|counts| caller.covers(&counts.queue));
-        if known.map(|counts| body.add(counts)).any(|added| added == Added::Full) {
+        if page.iter().map(|counts| body.add(counts)).any(|added| added == Added::Full) {
             break;
         }
     }
@@ -132,32 +130,32 @@ async fn put(mut call: Call) -> Result<Response, Refusal> {
         return Err(BadRequest::body("is empty", hint).into());
     }
     let settings = settings::settings(body.read(SettingsBody::parse).await?);
-    let _one_by_one = call.app().settings.lock().await;
-    call.app().targets.check_settings(call.queue(), &settings).await?;
+    let _one_by_one = call.app().admission.settings().lock().await;
+    call.targets(Right::Admin)?.check_settings(call.queue(), &settings).await?;
     change(&call.caller, call.queue(), QueueChange::Settings(settings)).await
 }
 
 /// `PATCH` on one queue: changes the named settings. No other change comes between the read and the write.
 async fn patch(mut call: Call) -> Result<Response, Refusal> {
     let mut body = call.json().await?;
-    let _one_by_one = call.app().settings.lock().await;
+    let _one_by_one = call.app().admission.settings().lock().await;
     let view = call.caller.queue(Right::Admin, call.queue())?.await?;
     let before = settings::queue_body(&view).settings;
     let settings = body.read(move |bytes| before.patched(bytes)).await?;
     let settings = settings::settings(settings);
-    call.app().targets.check_settings(call.queue(), &settings).await?;
+    call.targets(Right::Admin)?.check_settings(call.queue(), &settings).await?;
     change(&call.caller, call.queue(), QueueChange::Settings(settings)).await
 }
 
 /// `DELETE` on an empty queue: removes its settings and takes it off the list.
 async fn delete(call: Call) -> Result<Response, Refusal> {
     let queue = call.queue();
-    let _one_by_one = call.app().settings.lock().await;
+    let _one_by_one = call.app().admission.settings().lock().await;
     let deleted = async {
         let deleted = call.caller.change_queue(settings::change(queue, QueueChange::Delete))?.await;
         Ok::<_, Refusal>(deleted.map_err(|error| settings::change_refused(&error, queue))?)
     };
-    call.app().targets.delete_queue(queue, deleted).await?;
+    call.targets(Right::Admin)?.delete_queue(queue, deleted).await?;
     Ok(answer::json(StatusCode::OK, &DeleteQueueAnswer { result: QueueGone::Deleted }))
 }
 

@@ -23,6 +23,7 @@ use crate::doors::http::answer;
 use crate::doors::http::call::Call;
 use crate::doors::http::routes::handlers;
 use crate::service::caller::Caller;
+use crate::service::reads::ScheduleId as Id;
 use crate::translate::cursor::foreign_cursor;
 use crate::translate::schedule::{self, NextPlace};
 
@@ -35,9 +36,6 @@ handlers! {
     PreviewSchedule => preview,
     PreviewUnstored => preview_unstored,
 }
-
-/// The queue and the name of a schedule.
-type Id = (QueueName, ScheduleName);
 
 /// `PUT`: creates or replaces a schedule. An equal schedule changes nothing.
 async fn put(mut call: Call) -> Result<Response, Refusal> {
@@ -55,7 +53,7 @@ async fn put(mut call: Call) -> Result<Response, Refusal> {
     let (created, next) = (stored.created, stored.schedule.record.next.map(tracing::field::display));
     tracing::debug!(queue = queue.as_str(), name = name.as_str(), created, next, "a schedule stands");
     let status = if stored.created { StatusCode::CREATED } else { StatusCode::OK };
-    let mut response = show(status, &stored.schedule, call.app().lax_json);
+    let mut response = show(status, &stored.schedule, call.caller.lax_json());
     if stored.created {
         response
             .headers_mut()
@@ -67,7 +65,7 @@ async fn put(mut call: Call) -> Result<Response, Refusal> {
 /// `GET`: the schedule and its progress.
 async fn get(call: Call) -> Result<Response, Refusal> {
     let view = find(&call.caller, call.queue(), &call.schedule_name()?).await?;
-    Ok(show(StatusCode::OK, &view, call.app().lax_json))
+    Ok(show(StatusCode::OK, &view, call.caller.lax_json()))
 }
 
 /// `DELETE`: the schedule makes no more tasks; existing tasks stay.
@@ -94,11 +92,11 @@ async fn preview_unstored(mut call: Call) -> Result<Response, Refusal> {
     let PreviewQuery { count } = PreviewQuery::parse(call.query())?;
     let check = |spec: &ScheduleSpec| spec.payload.check_portable();
     let spec = call.read_portable(ScheduleSpec::parse, check).await?;
-    let app = Arc::clone(call.app());
+    let caller = call.caller.clone();
     // As with a stored one, the time zone is read and the instants are computed by another thread.
     let preview = aside(move || -> Result<PreviewBody, Refusal> {
         let schedule = schedule::schedule(spec)?;
-        let record = app.queue.as_if_put(schedule.into()).map_err(|error| schedule::unfit(&error))?;
+        let record = caller.as_if_put(schedule.into()).map_err(|error| schedule::unfit(&error))?;
         Ok(schedule::preview(&record, "", count))
     });
     Ok(answer::json(StatusCode::OK, &preview.await??))
@@ -111,7 +109,7 @@ async fn list(call: Call) -> Result<Response, Refusal> {
     // The query asks for one schedule more than the page shows. It tells whether there is another page.
     let list = ListSchedules { queue: call.queue().clone(), after, max: limit + 1 };
     let found = call.caller.schedules(list)?.await?;
-    page(found, limit, call.app().lax_json, |last| schedule::cursor(&last.name)).await
+    page(found, limit, call.caller.lax_json(), |last| schedule::cursor(&last.name)).await
 }
 
 /// `GET` on all queues in the token's scope: one page, in the order of queues and names, or of next instants. Other
@@ -123,13 +121,13 @@ async fn all(call: Call) -> Result<Response, Refusal> {
         ScheduleSort::Name => {
             let read = |text: String| schedule::read_all_cursor(&text).ok_or_else(foreign_cursor);
             let found = of.first(cursor.map(read).transpose()?, limit + 1).await?;
-            page(found, limit, call.app().lax_json, |last| schedule::all_cursor(&last.queue, &last.name))
+            page(found, limit, call.caller.lax_json(), |last| schedule::all_cursor(&last.queue, &last.name))
                 .await
         }
         ScheduleSort::Next => {
             let read = |text: String| NextPlace::read(&text).ok_or_else(foreign_cursor);
             let found = of.soonest(cursor.map(read).transpose()?, limit + 1).await?;
-            page(found, limit, call.app().lax_json, |last| NextPlace::of(last).cursor()).await
+            page(found, limit, call.caller.lax_json(), |last| NextPlace::of(last).cursor()).await
         }
     }
 }
@@ -163,18 +161,16 @@ struct Listed<'a> {
 
 impl Listed<'_> {
     fn shows(&self, one: &ScheduleView) -> bool {
-        self.caller.covers(&one.queue) && one.name.as_str().contains(&self.name_contains)
+        one.name.as_str().contains(&self.name_contains)
     }
 
     /// A page of the engine with schedules that the list may not show, and the place of the next page.
     async fn page(&self, after: Option<Id>, max: usize) -> Result<(Vec<ScheduleView>, Option<Id>), Refusal> {
         let list = ListAllSchedules { prefix: Arc::clone(&self.prefix), after, max };
-        let page = self.caller.app.queue.all_schedules(list).await?;
-        let last = page.last().filter(|_| page.len() == max);
-        let next = last.map(|last| (last.queue.clone(), last.name.clone()));
+        let found = self.caller.all_schedules(list).await?;
         // Awaiting a page that is ready at once does not yield, so this call does.
         let_others().await;
-        Ok((page, next))
+        Ok(found)
     }
 
     /// The first `wanted` schedules after a cursor.

@@ -10,14 +10,12 @@ use tickwheel_queue::{GetError, Key, ListQueues, QueueName, TaskCursor, TaskPage
 use crate::access::refusal::Refusal;
 use crate::access::tokens::Right;
 use crate::base::aside::Steps;
-use crate::base::queue_pages::QueuePages;
 use crate::doors::http::answer;
 use crate::doors::http::call::Call;
 use crate::doors::http::routes::handlers;
 use crate::doors::http::stream;
 use crate::service::caller::Caller;
 use crate::service::permits::shares::Permit;
-use crate::service::search::lookup::by_key;
 use crate::service::search::sieve::Sieve;
 use crate::translate;
 use crate::translate::cursor::Cursor;
@@ -63,14 +61,14 @@ async fn page(caller: &Caller, queue: &QueueName, query: ListQuery) -> Result<Re
         Some(text) => Some(Cursor::read(text, queue, filter).ok_or_else(foreign_cursor)?.0),
         None => None,
     };
-    let page = match by_key(&caller.app.queue, queue, filter).await? {
+    let page = match caller.of_filter(queue, filter).await? {
         Some(found) => Page { tasks: found.into_iter().collect(), ..Page::default() },
         None => searched(caller, queue, &query, after).await?,
     };
     let next = page.next.map(|next| Cursor(next).write(queue, filter));
     let next = next.map_or("null".to_owned(), |next| format!("\"{next}\""));
     let looked_at = page.looked_at.map_or(String::new(), |tasks| format!(",\"looked_at\":{tasks}"));
-    let lax = caller.app.lax_json;
+    let lax = caller.lax_json();
     let rest = format!(",\"next_cursor\":{next}{looked_at}");
     // Also an answer without payloads has them in memory.
     let held = caller.hold(page.tasks.iter().map(payload_bytes).sum())?;
@@ -140,7 +138,7 @@ async fn of_key(call: Call) -> Result<Response, Refusal> {
     let key = Key::new(&query.key).map_err(|error| translate::name_refused(&error))?;
     let caller = &call.caller;
     // The permit is held until the client has taken the tasks.
-    let permit = Arc::new(caller.app.slots.searches.enter(caller.producer()).await?);
+    let permit = Arc::new(caller.app().admission.slots().searches.enter(caller.producer()).await?);
     let (queues, mut truncated) = queues_of(caller).await?;
     let (mut tasks, mut payloads, mut steps) = (Vec::new(), 0, Steps::default());
     for together in queues.chunks(QUEUES_TOGETHER) {
@@ -172,7 +170,7 @@ async fn of_key(call: Call) -> Result<Response, Refusal> {
     let held = caller.hold(payloads)?;
     let bytes = |(task, _): &Found| payload_bytes(task);
     let answer =
-        stream::tasks(tasks, bytes, |(task, _)| translate::task_body(task), caller.app.lax_json, rest).await;
+        stream::tasks(tasks, bytes, |(task, _)| translate::task_body(task), caller.lax_json(), rest).await;
     Ok(answer::holding(answer, held))
 }
 
@@ -184,10 +182,9 @@ async fn queues_of(caller: &Caller) -> Result<(Vec<QueueName>, bool), Refusal> {
     let mut queues = Vec::new();
     for prefix in caller.grant().prefixes() {
         let list = ListQueues { prefix: prefix.into(), ..ListQueues::default() };
-        let mut pages = QueuePages::new(&caller.app.queue, list);
+        let mut pages = caller.queues(list)?;
         while let Some(page) = pages.next().await? {
-            let known = page.into_iter().map(|counts| counts.queue).filter(|queue| caller.covers(queue));
-            queues.extend(known);
+            queues.extend(page.into_iter().map(|counts| counts.queue));
             if queues.len() > QUEUES_MAX {
                 queues.truncate(QUEUES_MAX);
                 return Ok((queues, true));

@@ -27,13 +27,11 @@ async fn get(call: Call) -> Result<Response, Refusal> {
         Err(error) => return Err(translate::get_refused(&error, queue, &key).into()),
     };
     let around = caller.queue(Right::Read, queue)?.await?;
-    let target =
-        around.target.as_deref().map(|record| caller.app.targets.facts(queue, record, &key, task.as_ref()));
-    let ahead_ms = caller.app.queue.health().clock_offset_ms.max(0).cast_unsigned();
+    let targets = caller.targets(Right::Read, Some(queue))?;
+    let target = around.target.as_deref().map(|record| targets.facts(queue, record, &key, task.as_ref()));
+    let ahead_ms = caller.health().clock_offset_ms.max(0).cast_unsigned();
     let (why, story) = match &task {
-        Some(task) => {
-            (why::why(caller.app.queue.now(), ahead_ms, task, &around, target.as_ref()), story::story(task))
-        }
+        Some(task) => (why::why(caller.now(), ahead_ms, task, &around, target.as_ref()), story::story(task)),
         None => (why::done(target.as_ref()), done()),
     };
     let Story { events, next, complete } = story;

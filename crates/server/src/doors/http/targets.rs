@@ -15,7 +15,7 @@ use crate::access::tokens::Right;
 use crate::doors::http::answer;
 use crate::doors::http::call::Call;
 use crate::doors::http::routes::handlers;
-use crate::service::app::App;
+use crate::targets::Targets;
 
 handlers! {
     PutTarget => put,
@@ -34,10 +34,11 @@ async fn put(mut call: Call) -> Result<Response, Refusal> {
     let version = call.version()?.map(|Seq(version)| version);
     let target = call.read(TargetBody::parse).await?;
     let scope = call.caller.grant().scope();
-    let (created, view) = whole(&call, move |app, queue| async move {
+    let app = Arc::clone(call.app());
+    let (created, view) = whole(&call, move |targets, queue| async move {
         // A target with the order `group` changes the settings of its queue.
-        let _one_by_one = app.settings.lock().await;
-        app.targets.put(&queue, target, version, scope).await
+        let _one_by_one = app.admission.settings().lock().await;
+        targets.put(&queue, target, version, scope).await
     })
     .await?;
     Ok(show(if created { StatusCode::CREATED } else { StatusCode::OK }, &view))
@@ -45,7 +46,7 @@ async fn put(mut call: Call) -> Result<Response, Refusal> {
 
 /// `GET`: the target and its state. The query of a URL and the values of headers may have secrets, so they are for admins only.
 async fn get(call: Call) -> Result<Response, Refusal> {
-    let mut view = call.app().targets.get(call.queue()).await?;
+    let mut view = call.targets(Right::Read)?.get(call.queue()).await?;
     if !call.caller.grant().allows(Right::Admin) {
         if let Some((place, _)) = view.target.url.as_deref().and_then(|url| url.split_once('?')) {
             view.target.url = Some(format!("{place}?..."));
@@ -58,28 +59,28 @@ async fn get(call: Call) -> Result<Response, Refusal> {
 /// `DELETE`: the queue has no target any more. Messages under way are settled before the answer.
 async fn delete(call: Call) -> Result<Response, Refusal> {
     let version = call.version()?.map(|Seq(version)| version);
-    whole(&call, move |app, queue| async move { app.targets.delete(&queue, version).await }).await?;
+    whole(&call, move |targets, queue| async move { targets.delete(&queue, version).await }).await?;
     Ok(answer::json(StatusCode::OK, &DeleteTargetAnswer { result: TargetGone::Deleted }))
 }
 
 /// `POST pause`: nothing more is sent.
 async fn pause(mut call: Call) -> Result<Response, Refusal> {
     call.read(no_body).await?;
-    let view = whole(&call, |app, queue| async move { app.targets.pause(&queue).await }).await?;
+    let view = whole(&call, |targets, queue| async move { targets.pause(&queue).await }).await?;
     Ok(show(StatusCode::OK, &view))
 }
 
 /// `POST resume`: ends a pause, and enables a target that was disabled.
 async fn resume(mut call: Call) -> Result<Response, Refusal> {
     call.read(no_body).await?;
-    let view = whole(&call, |app, queue| async move { app.targets.resume(&queue).await }).await?;
+    let view = whole(&call, |targets, queue| async move { targets.resume(&queue).await }).await?;
     Ok(show(StatusCode::OK, &view))
 }
 
 /// `POST rotate`: makes a new secret and shows it once.
 async fn rotate(mut call: Call) -> Result<Response, Refusal> {
     let body = call.read(RotateBody::parse).await?;
-    let rotated = whole(&call, move |app, queue| async move { app.targets.rotate(&queue, body).await });
+    let rotated = whole(&call, move |targets, queue| async move { targets.rotate(&queue, body).await });
     let (version, rotated) = rotated.await?;
     Ok(answer::versioned(StatusCode::OK, Seq(version), &rotated))
 }
@@ -87,13 +88,13 @@ async fn rotate(mut call: Call) -> Result<Response, Refusal> {
 /// `POST test`: sends one message that is not a task.
 async fn test(mut call: Call) -> Result<Response, Refusal> {
     call.read(no_body).await?;
-    Ok(answer::json(StatusCode::OK, &call.app().targets.test(call.queue()).await?))
+    Ok(answer::json(StatusCode::OK, &call.targets(Right::Admin)?.test(call.queue()).await?))
 }
 
 /// `GET attempts`: the last attempts, the newest first.
 async fn attempts(call: Call) -> Result<Response, Refusal> {
     let AttemptsQuery { limit } = AttemptsQuery::parse(call.query())?;
-    let attempts = call.app().targets.attempts(call.queue(), limit).await?;
+    let attempts = call.targets(Right::Read)?.attempts(call.queue(), limit).await?;
     Ok(answer::json_in_pieces(StatusCode::OK, &AttemptsBody { attempts }))
 }
 
@@ -101,9 +102,10 @@ async fn attempts(call: Call) -> Result<Response, Refusal> {
 async fn all(call: Call) -> Result<Response, Refusal> {
     no_query(call.query())?;
     let caller = &call.caller;
-    let targets = caller.app.targets.list(|queue| caller.covers(queue)).await?;
+    let all = caller.targets(Right::Read, None)?;
+    let targets = all.list(|queue| caller.covers(queue)).await?;
     let sees_all = caller.grant().is_unscoped();
-    let connections = if sees_all { caller.app.targets.connections() } else { Vec::new() };
+    let connections = if sees_all { all.connections() } else { Vec::new() };
     Ok(answer::json_in_pieces(StatusCode::OK, &TargetsBody { targets, connections }))
 }
 
@@ -111,12 +113,13 @@ async fn all(call: Call) -> Result<Response, Refusal> {
 fn whole<T, C, F>(call: &Call, change: C) -> impl Future<Output = Result<T, Refusal>> + Send + use<T, C, F>
 where
     T: Send + 'static,
-    C: FnOnce(Arc<App>, QueueName) -> F,
+    C: FnOnce(Targets, QueueName) -> F,
     F: Future<Output = Result<T, Refusal>> + Send + 'static,
 {
-    let changed = tokio::spawn(change(Arc::clone(call.app()), call.queue().clone()));
+    let targets = call.targets(Right::Admin).cloned();
+    let changed = targets.map(|targets| tokio::spawn(change(targets, call.queue().clone())));
     async move {
-        match changed.await {
+        match changed?.await {
             Ok(changed) => changed,
             Err(failed) => match failed.try_into_panic() {
                 Ok(panic) => std::panic::resume_unwind(panic),

@@ -31,7 +31,8 @@ async fn put(mut call: Call) -> Result<Response, Refusal> {
     let trace = call.trace();
     let body = call.read_portable(PutBody::parse, PutBody::check_portable).await?;
     let (caller, queue) = (&call.caller, call.queue());
-    let put = translate::put(queue, Some(key.clone()), body, query, version, &caller.app.levels)?;
+    let put =
+        translate::put(queue, Some(key.clone()), body, query, version, caller.app().admission.levels())?;
     caller.count().await?;
     let stored = caller.put(Put { trace, ..put })?.await;
     Ok(put_answer(&stored.map_err(|error| translate::put_refused(&error, queue, Some(&key), version))?))
@@ -46,7 +47,7 @@ async fn post(mut call: Call) -> Result<Response, Refusal> {
     let body = call.read_portable(PutBody::parse, PutBody::check_portable).await?;
     let (caller, queue) = (&call.caller, call.queue());
     let query = PutQuery::default();
-    let put = translate::put(queue, key.clone(), body, query, None, &caller.app.levels)?;
+    let put = translate::put(queue, key.clone(), body, query, None, caller.app().admission.levels())?;
     let mode = if key.is_some() { PutMode::Once } else { put.mode };
     caller.count().await?;
     let stored = caller.put(Put { trace, mode, ..put })?.await;
@@ -65,7 +66,7 @@ async fn get(call: Call) -> Result<Response, Refusal> {
     let found = call.caller.get(translate::get(queue, &key))?.await;
     let task = found.map_err(|error| translate::get_refused(&error, queue, &key))?;
     let payload_bytes = task.body.payload_bytes();
-    let (is_long, lax) = (payload_bytes > LONG_BYTES, call.app().lax_json);
+    let (is_long, lax) = (payload_bytes > LONG_BYTES, call.caller.lax_json());
     let held = call.caller.hold(payload_bytes)?;
     let write = move || {
         let body = tickwheel_api::Answer { body: translate::task_body(&task), lax };
@@ -80,7 +81,8 @@ async fn patch(mut call: Call) -> Result<Response, Refusal> {
     let (key, query, version) = (call.key()?, RevokeQuery::parse(call.query())?, call.version()?);
     let body = call.read_portable(PatchBody::parse, PatchBody::check_portable).await?;
     let (caller, queue) = (&call.caller, call.queue());
-    let command = translate::patch(queue, &key, body, query.revoke, version, &caller.app.levels)?;
+    let command =
+        translate::patch(queue, &key, body, query.revoke, version, caller.app().admission.levels())?;
     let changed = caller.patch(command)?.await;
     let task = changed.map_err(|error| translate::patch_refused(&error, queue, &key, version))?;
     Ok(answer::versioned(StatusCode::OK, task.version, &translate::put_answer(&task)))

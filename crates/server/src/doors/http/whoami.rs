@@ -24,7 +24,7 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 async fn whoami(call: Call) -> Result<Response, Refusal> {
     let (app, grant) = (call.app(), call.caller.grant());
     let rights = Right::ALL.iter().copied().filter(|right| grant.allows(*right));
-    let health = app.queue.health();
+    let health = call.caller.health();
     let body = WhoamiBody {
         anonymous: grant.token().is_none(),
         token: grant.name().map(|name| name.to_string()),
@@ -34,8 +34,8 @@ async fn whoami(call: Call) -> Result<Response, Refusal> {
         version: VERSION.to_owned(),
         virtual_clock: health.virtual_clock,
         read_only: health.read_only.is_some(),
-        instance: app.instance.clone(),
-        console: app.console,
+        instance: app.observed.instance().to_owned(),
+        console: *app.observed.console(),
     };
     Ok(answer::json(StatusCode::OK, &body))
 }
@@ -47,7 +47,7 @@ fn limits(allowed: Allowed) -> TokenLimits {
 
 /// `GET /`: the addresses to begin with. They are relative, so that a proxy may put the server below a path.
 async fn index(call: Call) -> Result<Response, Refusal> {
-    let console = (call.app().console != ConsoleMode::Off).then(|| "console/".to_owned());
+    let console = (*call.app().observed.console() != ConsoleMode::Off).then(|| "console/".to_owned());
     let body = IndexBody {
         name: "tickwheel".to_owned(),
         version: VERSION.to_owned(),

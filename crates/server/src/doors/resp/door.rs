@@ -110,7 +110,7 @@ impl Door for RespDoor {
 
 impl RespDoor {
     async fn talk(&self, connection: Connection) -> io::Result<()> {
-        let (from, stopping) = (connection.standing.from(), self.app.stopping.clone());
+        let (from, stopping) = (connection.standing.from(), self.app.background.stopping().clone());
         let mut stream = BufReader::new(connection.stream);
         let (mut token, mut line) = (None, String::new());
         loop {
@@ -129,7 +129,10 @@ impl RespDoor {
                 (words, token) => self.carry_out(words, token.as_deref(), from).await,
             };
             let reply = reply.unwrap_or_else(|refusal| {
-                self.app.refusals.count(refusal.problem().kind().expect("each refusal here has a kind"));
+                self.app
+                    .observed
+                    .refusals()
+                    .count(refusal.problem().kind().expect("each refusal here has a kind"));
                 format!("-ERR {}\r\n", refusal.problem().detail)
             });
             stream.write_all(reply.as_bytes()).await?;

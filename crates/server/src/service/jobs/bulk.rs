@@ -6,7 +6,7 @@ use tickwheel_queue::{Queue, QueueName, Seq, TaskCursor, TaskPage};
 use crate::access::producer::Producer;
 use crate::access::refusal::Refusal;
 use crate::base::aside::Steps;
-use crate::service::app::App;
+use crate::service::jobs::keeper::Jobs;
 use crate::service::jobs::work::{Found, FoundOnce, Tally, Work};
 use crate::service::search::lookup::by_key;
 use crate::service::search::sieve::Sieve;
@@ -146,20 +146,20 @@ impl Bulk {
     }
 
     /// Does the work while the call waits, or starts a job if there is much to do.
-    pub(crate) async fn run(mut self, app: &App, caller: Producer) -> Result<Done, Refusal> {
+    pub(crate) async fn run(mut self, queue: &Queue, jobs: &Jobs, caller: Producer) -> Result<Done, Refusal> {
         let (mut found, mut next) = (FoundOnce::default(), Some(Position::default()));
         for _ in 0..PAGES_MAX {
             let Some(at) = next.filter(|_| found.tasks().len() <= BULK_MAX) else { break };
-            let step = self.look(&app.queue, at).await?;
+            let step = self.look(queue, at).await?;
             found.add(step.found);
             next = step.next;
         }
         let found = found.tasks();
         if next.is_none() && found.len() <= BULK_MAX {
-            let tally = self.act(&app.queue, found).await?;
+            let tally = self.act(queue, found).await?;
             return Ok(Done::All { matched: found.len() as u64, tally });
         }
-        let of = self.extent(&app.queue).await?;
-        Ok(Done::Job(app.jobs.start(caller, self, of).await?))
+        let of = self.extent(queue).await?;
+        Ok(Done::Job(jobs.start(caller, self, of).await?))
     }
 }

@@ -436,7 +436,7 @@ mod tests {
 
     use axum::body::Body;
     use axum::http::Request;
-    use tickwheel_api::{BULK_MAX, BulkCancelBody, JobBody, Levels};
+    use tickwheel_api::{BULK_MAX, BulkCancelBody, JobBody};
     use tickwheel_queue::{Key, Put, QueueName};
     use tokio::time::timeout;
 
@@ -525,10 +525,10 @@ mod tests {
             }
         }
         let limits = Limits { jobs_per_caller: 1, ..Limits::default() };
-        let app = Arc::new(App::new(queue, stopping, Levels::default(), None, &limits));
+        let app = Arc::new(App::with_queue(queue, stopping, &limits));
         let mut turns = Vec::new();
         for _ in 0..WORKING_MAX {
-            turns.push(app.jobs.turns.take(Producer::Earlier).await);
+            turns.push(app.background.jobs().turns.take(Producer::Earlier).await);
         }
         let tokens = Tokens::parse("one\ntwo").expect("tokens");
         let mut statuses = Vec::new();

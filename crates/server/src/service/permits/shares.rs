@@ -23,6 +23,7 @@ use tokio::sync::{Notify, oneshot};
 use tokio::time::timeout;
 
 use crate::access::producer::Producer;
+use crate::access::refusal::Refusal;
 
 /// One caller has at most one of this many parts of the waiting calls, so that it cannot fill the line.
 const LINE_SHARE: usize = 4;
@@ -138,10 +139,10 @@ impl Shares {
     ///
     /// # Errors
     /// The problem of the rules: all permits are taken, or the caller has its share.
-    pub(crate) fn enter_now(&self, producer: Producer) -> Result<Permit, Problem> {
+    pub(crate) fn enter_now(&self, producer: Producer) -> Result<Permit, Refusal> {
         let mut state = self.state();
         if state.taken >= self.rules.max || state.is_at_share(producer, &self.rules) {
-            return Err(self.refusal(&state, producer));
+            return Err(self.refusal(&state, producer).into());
         }
         state.count(producer);
         Ok(self.permit(&mut state, producer))

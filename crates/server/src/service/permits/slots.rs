@@ -259,13 +259,13 @@ mod tests {
         let permits = slots().subscriptions;
         let enter = |producer| permits.enter_now(producer);
         let mut held: Vec<_> = (0..8).map(|_| enter(A).expect("a permit")).collect();
-        let refused = enter(A).expect_err("the ninth of a token");
+        let refused = Problem::from(enter(A).expect_err("the ninth of a token"));
         assert!(refused.detail.starts_with("8 streams of events of the token"), "{}", refused.detail);
         assert_eq!(refused.retry_after_s, Some(5));
         let local = Producer::Local;
         held.extend((0..56).map(|_| enter(local).expect("a server without tokens has one limit")));
         for producer in [local, B] {
-            let refused = enter(producer).expect_err("the 65th");
+            let refused = Problem::from(enter(producer).expect_err("the 65th"));
             assert!(refused.detail.starts_with("64 streams of events are open"), "{}", refused.detail);
         }
         held.remove(0);

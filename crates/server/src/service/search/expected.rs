@@ -5,12 +5,12 @@ use std::collections::BinaryHeap;
 use std::time::{Duration, Instant};
 
 use tickwheel_queue::{
-    Grid, ListAllSchedules, ListSchedules, QueueName, SCHEDULES_PAGE_MAX, ScheduleView, Timestamp, instants,
+    Grid, ListAllSchedules, ListSchedules, Queue, QueueName, SCHEDULES_PAGE_MAX, ScheduleView, Timestamp,
+    instants,
 };
 
 use crate::access::refusal::Refusal;
 use crate::base::aside::aside;
-use crate::service::app::App;
 
 /// The largest number of instants of one schedule that are looked at.
 const OF_ONE_MAX: usize = 10_000;
@@ -33,12 +33,12 @@ pub(crate) struct Expected {
 /// # Errors
 /// 503 if the schedules cannot be read.
 pub(crate) async fn expected(
-    app: &App,
+    store: &Queue,
     queue: Option<&QueueName>,
     from: Timestamp,
     grid: Grid,
 ) -> Result<Expected, Refusal> {
-    let now = app.queue.now();
+    let now = store.now();
     let end = from.saturating_plus_ms(grid.length_ms());
     let (mut views, mut after) = (Vec::new(), None);
     loop {
@@ -46,10 +46,10 @@ pub(crate) async fn expected(
             Some(queue) => {
                 let after = after.map(|(_, name)| name);
                 let list = ListSchedules { queue: queue.clone(), after, max: SCHEDULES_PAGE_MAX };
-                app.queue.schedules(list).await?
+                store.schedules(list).await?
             }
             None => {
-                app.queue
+                store
                     .all_schedules(ListAllSchedules { prefix: "".into(), after, max: SCHEDULES_PAGE_MAX })
                     .await?
             }
@@ -141,6 +141,7 @@ mod tests {
     use tickwheel_queue::{Cadence, PutSchedule, Schedule, ScheduleName};
 
     use super::*;
+    use crate::service::app::App;
 
     async fn with(schedules: &[(&str, u64)]) -> App {
         let app = App::in_memory();
@@ -164,23 +165,23 @@ mod tests {
         let app = with(&[("a", HOUR_MS), ("b", 2 * HOUR_MS)]).await;
         let from = Timestamp::from_ms(app.queue.now().as_ms() + 240 * HOUR_MS as i64).expect("a time");
         for queue in [None, Some(QueueName::new("q").expect("a name"))] {
-            let found = expected(&app, queue.as_ref(), from, hours(4)).await.expect("counted");
+            let found = expected(&app.queue, queue.as_ref(), from, hours(4)).await.expect("counted");
             assert_eq!((found.counts.iter().sum::<u64>(), found.until), (6, None), "{found:?}");
         }
         let none = QueueName::new("none").expect("a name");
-        let found = expected(&app, Some(&none), from, hours(4)).await.expect("counted");
+        let found = expected(&app.queue, Some(&none), from, hours(4)).await.expect("counted");
         assert_eq!(found, Expected { counts: vec![0; 4], until: None });
     }
 
     #[tokio::test]
     async fn a_schedule_with_very_many_instants_is_cut() {
         let app = with(&[("often", 1_000)]).await;
-        let found = expected(&app, None, app.queue.now(), hours(3)).await.expect("counted");
+        let found = expected(&app.queue, None, app.queue.now(), hours(3)).await.expect("counted");
         let complete_ms = found.until.expect("it is cut").ms_since(app.queue.now());
         assert!((9_998_000..=10_002_000).contains(&complete_ms), "{complete_ms}");
         let sum = found.counts.iter().sum::<u64>();
         assert!((OF_ONE_MAX as u64 - 10..=OF_ONE_MAX as u64).contains(&sum), "{found:?}");
-        let found = expected(&app, None, app.queue.now(), hours(1)).await.expect("counted");
+        let found = expected(&app.queue, None, app.queue.now(), hours(1)).await.expect("counted");
         assert_eq!(found.until, None, "{found:?}");
     }
 
@@ -189,7 +190,7 @@ mod tests {
     async fn a_later_begin_costs_nothing() {
         let app = with(&[("often", 1_000)]).await;
         let from = Timestamp::from_ms(app.queue.now().as_ms() + 8 * 24 * HOUR_MS as i64).expect("a time");
-        let found = expected(&app, None, from, hours(2)).await.expect("counted");
+        let found = expected(&app.queue, None, from, hours(2)).await.expect("counted");
         assert_eq!((found.counts.as_slice(), found.until), (&[3_600, 3_600][..], None));
     }
 
@@ -199,7 +200,7 @@ mod tests {
         let names: Vec<String> = (0..12).map(|n| format!("s{n:02}")).collect();
         let schedules: Vec<(&str, u64)> = names.iter().map(|name| (&**name, 1_000)).collect();
         let app = with(&schedules).await;
-        let found = expected(&app, None, app.queue.now(), hours(9)).await.expect("counted");
+        let found = expected(&app.queue, None, app.queue.now(), hours(9)).await.expect("counted");
         let sum = found.counts.iter().sum::<u64>();
         assert!(sum <= OF_ALL_MAX as u64 && sum > OF_ALL_MAX as u64 - 50, "{sum}");
         let complete_s = found.until.expect("it is cut").ms_since(app.queue.now()) / 1_000;
@@ -219,7 +220,7 @@ mod tests {
         let (queue, name) = (QueueName::new("q").expect("a name"), ScheduleName::new("n").expect("a name"));
         app.queue.put_schedule(PutSchedule::new(&queue, name, Arc::new(schedule))).await.expect("it stands");
         let from = app.queue.now().saturating_plus_ms(1_000 * 24 * HOUR_MS);
-        let found = expected(&app, None, from, hours(1)).await.expect("counted");
+        let found = expected(&app.queue, None, from, hours(1)).await.expect("counted");
         assert!(found.until.is_some_and(|until| until < from), "{found:?}");
     }
 }

@@ -94,7 +94,7 @@ impl Subscriptions {
             return Err(Problem::forbidden_to_scoped().into());
         }
         let producer = grant.token().map_or(Producer::Local, Producer::Token);
-        let permit = app.slots.subscriptions.enter_now(producer)?;
+        let permit = app.admission.slots().subscriptions.enter_now(producer)?;
         Ok(Subscription {
             state: (!state.is_empty()).then(|| StateSubscription::new(app, grant, state, rows)),
             wheel: (!wheel.is_empty()).then(|| WheelChannel::subscribe(app)),
@@ -126,7 +126,7 @@ impl StateSubscription {
     /// Subscribes to the channel of the grant's scope. The first subscriber opens it.
     fn new(app: &Arc<App>, grant: &Grant, topics: Vec<EventTopic>, rows: Rows) -> Self {
         let scope: Scope = grant.scopes().map(str::to_owned).collect();
-        let mut channels = lock(&app.subscriptions.channels);
+        let mut channels = lock(&app.background.subscriptions().channels);
         let (wanted, mut newest) = match channels.get(&scope) {
             Some(channel) => (Arc::clone(&channel.wanted), channel.newest.subscribe()),
             None => {
@@ -135,7 +135,7 @@ impl StateSubscription {
                 let channel = Arc::new(Channel { newest: sender, wanted: Arc::clone(&wanted) });
                 channels.insert(scope.clone(), Arc::clone(&channel));
                 let task = Looking { app: Arc::clone(app), grant: grant.clone(), scope, channel };
-                let supervisor = app.supervisor.clone();
+                let supervisor = app.background.supervisor().clone();
                 tokio::spawn(async move { supervisor.once("events", task.run()).await });
                 (wanted, newest)
             }
@@ -200,7 +200,7 @@ impl Looking {
     async fn run(self) {
         while let Some(pause) = self.look_once().await {
             tokio::select! {
-                () = self.app.stopping.wait() => return,
+                () = self.app.background.stopping().wait() => return,
                 // A pause that is cut short for a new subscriber is for all of them.
                 _hurried = timeout(pause, self.hurried()) => {}
             }
@@ -242,7 +242,7 @@ impl Looking {
     /// Whether the last subscriber has left. The channel is taken out of the table then, so that the next subscriber
     /// opens another one.
     fn is_left(&self) -> bool {
-        let mut channels = lock(&self.app.subscriptions.channels);
+        let mut channels = lock(&self.app.background.subscriptions().channels);
         let is_left = self.channel.newest.receiver_count() == 0;
         if is_left {
             channels.remove(&self.scope);
@@ -253,7 +253,7 @@ impl Looking {
 
 impl Drop for Looking {
     fn drop(&mut self) {
-        let mut channels = lock(&self.app.subscriptions.channels);
+        let mut channels = lock(&self.app.background.subscriptions().channels);
         if channels.get(&self.scope).is_some_and(|channel| Arc::ptr_eq(channel, &self.channel)) {
             channels.remove(&self.scope);
         }
@@ -316,11 +316,11 @@ mod tests {
             (subscribe(&app, EventTopic::DEFAULT), subscribe(&app, &[EventTopic::Stats]));
         assert_eq!(topics(&mut first).await, ["stats", "queues", "jobs"]);
         assert_eq!(topics(&mut second).await, ["stats"]);
-        assert_eq!(lock(&app.subscriptions.channels).len(), 1);
+        assert_eq!(lock(&app.background.subscriptions().channels).len(), 1);
         drop(first);
         assert_eq!(topics(&mut second).await, ["stats"], "it goes on for the other");
         drop(second);
-        until("the channel is gone", || lock(&app.subscriptions.channels).is_empty()).await;
+        until("the channel is gone", || lock(&app.background.subscriptions().channels).is_empty()).await;
         let mut third = subscribe(&app, &[EventTopic::Jobs]);
         assert_eq!(topics(&mut third).await, ["jobs"]);
     }
@@ -353,8 +353,12 @@ mod tests {
     async fn a_slow_subscriber_gets_the_newest_state_only() {
         let app = Arc::new(App::in_memory());
         let mut subscription = subscribe(&app, &[EventTopic::Stats]);
-        let moments =
-            || lock(&app.subscriptions.channels).values().map(|one| one.newest.borrow().number).sum::<u64>();
+        let moments = || {
+            lock(&app.background.subscriptions().channels)
+                .values()
+                .map(|one| one.newest.borrow().number)
+                .sum::<u64>()
+        };
         until("there were ten moments", || moments() >= 10).await;
         let news = subscription.changed().await.expect("it goes on");
         assert!(news.len() == 1 && news[0].number >= 10, "{news:?}");
@@ -376,9 +380,13 @@ mod tests {
         while seen.len() < 4 {
             seen.extend(topics(&mut second).await);
         }
-        assert_eq!(lock(&app.subscriptions.channels).len(), 1, "the first has no subscription to the state");
+        assert_eq!(
+            lock(&app.background.subscriptions().channels).len(),
+            1,
+            "the first has no subscription to the state"
+        );
         drop((first, second));
-        until("the channel of the wheel is gone", || app.subscriptions.wheel.is_closed()).await;
+        until("the channel of the wheel is gone", || app.background.subscriptions().wheel.is_closed()).await;
         assert_eq!(topics(&mut subscribe(&app, &[EventTopic::Wheel])).await, ["wheel"]);
     }
 
@@ -390,6 +398,6 @@ mod tests {
         let subscribed = Subscriptions::subscribe(&app, &grant, vec![EventTopic::Wheel], all());
         let refused = subscribed.err().expect("a refusal");
         assert_eq!(refused.problem().status, 403);
-        assert!(app.subscriptions.wheel.is_closed());
+        assert!(app.background.subscriptions().wheel.is_closed());
     }
 }

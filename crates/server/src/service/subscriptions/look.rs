@@ -7,8 +7,8 @@ use tickwheel_queue::{
 };
 
 use crate::access::tokens::Grant;
-use crate::base::queue_pages::QueuePages;
 use crate::service::app::App;
+use crate::service::known_queues::KnownQueues;
 
 /// A store with more room than this (bytes) has no limit: it is in memory.
 const ROOM_MAX: u64 = 1 << 60;
@@ -34,13 +34,13 @@ impl Look {
         for prefix in grant.prefixes() {
             let list =
                 ListQueues { which: WhichQueues::Listed, prefix: prefix.into(), ..ListQueues::default() };
-            let mut pages = QueuePages::new(&app.queue, list);
+            let mut pages = KnownQueues::new(&app.queue, grant, list);
             while let Some((page, stats)) = pages.next_with_stats().await.map_err(|why| why.to_string())? {
-                queues.extend(page.into_iter().filter(|counts| grant.covers(&counts.queue)));
+                queues.extend(page);
                 figures = Some(stats);
             }
         }
-        let jobs = app.jobs.kept().await.map_err(|problem| problem.detail)?;
+        let jobs = app.background.jobs().kept().await.map_err(|problem| problem.detail)?;
         let jobs = jobs.into_iter().rev().filter(|job| grant.covers(&job.bulk.queue));
         let now = app.queue.now();
         let of_all = figures.as_deref().filter(|_| grant.is_unscoped());

@@ -32,7 +32,7 @@ pub(super) struct WheelChannel(Mutex<Weak<watch::Sender<Turn>>>);
 impl WheelChannel {
     /// Subscribes to the wheel. The first subscriber opens the channel.
     pub(super) fn subscribe(app: &Arc<App>) -> watch::Receiver<Turn> {
-        let this = &app.subscriptions.wheel;
+        let this = &app.background.subscriptions().wheel;
         let mut channel = this.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(open) = channel.upgrade() {
             let mut turns = open.subscribe();
@@ -45,7 +45,7 @@ impl WheelChannel {
         let (sender, turns) = watch::channel(Turn::default());
         let sender = Arc::new(sender);
         *channel = Arc::downgrade(&sender);
-        let (supervisor, app) = (app.supervisor.clone(), Arc::clone(app));
+        let (supervisor, app) = (app.background.supervisor().clone(), Arc::clone(app));
         tokio::spawn(async move { supervisor.once("wheel", look_on(app, sender)).await });
         turns
     }
@@ -68,7 +68,7 @@ impl WheelChannel {
 
 /// Looks again and again, until the last subscriber has left or the queue cannot be read.
 async fn look_on(app: Arc<App>, sender: Arc<watch::Sender<Turn>>) {
-    while !app.subscriptions.wheel.is_left(&sender) {
+    while !app.background.subscriptions().wheel.is_left(&sender) {
         let wheel = match app.queue.wheel().await {
             Ok(wheel) => wheel,
             Err(why) => {
@@ -80,7 +80,7 @@ async fn look_on(app: Arc<App>, sender: Arc<watch::Sender<Turn>>) {
         let number = sender.borrow().number + 1;
         sender.send_replace(Turn { number, data: json(&event(&wheel)) });
         tokio::select! {
-            () = app.stopping.wait() => return,
+            () = app.background.stopping().wait() => return,
             () = sleep(PERIOD) => {}
         }
     }

@@ -106,7 +106,7 @@ impl Session<'_> {
         let Some(job) = self.reserved.get(id) else { return Ok(Reply::NotFound) };
         let extend = Extend { queue: job.queue.clone(), tokens: vec![job.token], lease_ms: None };
         // The time begins anew at a moment between now and the answer. A warning that is too early does no harm.
-        let now = self.door.queue.now();
+        let now = self.door.caller.now();
         if self.door.caller.extend(extend)?.await? == [TokenAnswer::Extended] {
             self.reserved.extended(id, now);
             return Ok(Reply::Touched);

@@ -78,7 +78,7 @@ impl Session<'_> {
                 self.is_worker();
                 let payload_bytes = leased.body.payload_at(leased.step).0.len();
                 let _held = self.door.caller.hold(payload_bytes).inspect_err(|_| {
-                    self.door.queue.give_back(vec![leased.token]);
+                    self.door.caller.give_back(vec![leased.token]);
                 })?;
                 Ok(self.hand_over(&[*leased], wire).await?)
             }
@@ -100,7 +100,7 @@ impl Session<'_> {
             // Earlier answers are sent before the wait, and nothing is reserved for a client that does not read.
             wire.flush().await?;
         }
-        let asked = self.door.queue.now();
+        let asked = self.door.caller.now();
         let warn_in = self.reserved.warn_in_ms(asked).map(Duration::from_millis);
         let wait = warn_in.map_or(timeout, |warn_in| warn_in.min(timeout));
         let worker = Some(Arc::clone(&self.name));
