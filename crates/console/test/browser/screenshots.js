@@ -1,4 +1,4 @@
-/** Draws the pictures of the console in the documentation; `scripts/screenshots` calls it with the program. */
+/** Draws the pictures of the console in the documentation; `scripts/measure/screenshots` calls it with the program. */
 
 import { mkdirSync, statSync } from 'node:fs';
 import { at, open } from './page.js';

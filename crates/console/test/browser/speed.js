@@ -1,4 +1,4 @@
-/** Measures the pages of the console on a full server; `scripts/console_speed` calls it with the program. */
+/** Measures the pages of the console on a full server; `scripts/measure/console_speed` calls it with the program. */
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-//! The files of the packages, against this program. `scripts/package-try` installs the packages themselves.
+//! The files of the packages, against this program. `scripts/package/try` installs the packages themselves.
 
 use std::fs;
 use std::os::unix::net::UnixDatagram;
