@@ -4,9 +4,10 @@ use std::process::Stdio;
 
 use anyhow::{Context, Result, bail};
 
+use crate::code::{arrows, no_std, plant, tidy};
+use crate::pages::{behaviours, claims};
 use crate::root::root;
 use crate::toolchain;
-use crate::{arrows, behaviours, claims, no_std, plant, tidy};
 
 const FMT: &[&str] = &["fmt", "--all", "--check"];
 const CLIPPY: &[&str] = &["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"];

@@ -6,22 +6,17 @@
     reason = "a tool for the terminal: findings out, talk beside"
 )]
 
-mod arrows;
-mod behaviours;
 mod check;
-mod claims;
+mod code;
 mod finding;
-mod no_std;
-mod plant;
-mod planted;
+mod pages;
 mod root;
-mod site;
-mod suite;
-mod tidy;
 mod toolchain;
-mod translations;
 
 use std::process::ExitCode;
+
+use code::{arrows, no_std, plant, planted, suite, tidy};
+use pages::{behaviours, claims, site, translations};
 
 const USAGE: &str = "\
 usage: cargo xtask CHORE
@@ -34,7 +29,7 @@ usage: cargo xtask CHORE
   tidy [--never TEXT]  size of files, dead references, retired words, what has no place in the repository;
                        TEXT may stand nowhere in it, beside what is built in
   claims               sentences of the pages, English and Chinese, that say what was true once, such as that no server takes over; the true ones
-                       with such words are in xtask/src/claims/allowed.txt
+                       with such words are in xtask/src/pages/claims/allowed.txt
   site                 the documentation as a site in target/book, by mdBook: all links lead somewhere, nothing comes from other hosts;
                        with the checks of `translations`
   translations [--strict]

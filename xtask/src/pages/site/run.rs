@@ -11,9 +11,9 @@ use super::links;
 use super::page::Page;
 use super::wheels;
 use crate::finding::{Finding, report};
+use crate::pages::translations;
 use crate::root::{root, texts};
 use crate::toolchain::{has_program, not_checked};
-use crate::translations;
 
 /// The only version that is tried.
 const MDBOOK: &str = "cargo install mdbook --locked --version 0.5.4 --no-default-features --features search";
@@ -97,7 +97,7 @@ fn questions(root: &Path, site: &Path) -> Result<Vec<Finding>> {
         return Ok(Vec::new());
     }
     let mut asking = Command::new("node");
-    asking.current_dir(root).arg("xtask/src/site/questions.js").arg(site);
+    asking.current_dir(root).arg("xtask/src/pages/site/questions.js").arg(site);
     let asked = asking.args([CHINESE_QUESTIONS, ENGLISH_QUESTIONS]).output().context("start node")?;
     if !asked.status.success() {
         bail!("node: {}", String::from_utf8_lossy(&asked.stderr));

@@ -137,7 +137,7 @@ fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arrows::drawing::FENCE;
+    use crate::code::arrows::drawing::FENCE;
 
     const BLOCK: &str = "```arrows
 tickwheel-core -> nothing

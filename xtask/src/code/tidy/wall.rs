@@ -1,6 +1,6 @@
 //! The wall between the doors of the server and its queue: doors reach it by the service alone, which checks each right.
 
-use crate::arrows::{is_of_name, without_tests};
+use crate::code::arrows::{is_of_name, without_tests};
 use crate::finding::Finding;
 use crate::root::Text;
 

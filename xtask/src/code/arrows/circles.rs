@@ -120,7 +120,7 @@ fn all_behind<'a>(arrows: &BTreeMap<&'a str, BTreeSet<&'a str>>, from: &str) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arrows::sources::of_texts;
+    use crate::code::arrows::sources::of_texts;
 
     fn circles_of(files: &[(&str, &str)]) -> Vec<String> {
         circles(&of_texts(files).arrows()).iter().map(listed).collect()

@@ -3,7 +3,7 @@
 use crate::finding::Finding;
 
 /// The list of them.
-pub(super) const LIST: &str = "xtask/src/claims/allowed.txt";
+pub(super) const LIST: &str = "xtask/src/pages/claims/allowed.txt";
 
 /// A piece of a page that is allowed.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -52,6 +52,6 @@ mod tests {
         let entries = read(list, &mut findings);
         assert_eq!(entries, [Allowed { line: 3, page: "a.md", says: "not b" }]);
         let places: Vec<&str> = findings.iter().map(|finding| finding.place.as_str()).collect();
-        assert_eq!(places, ["xtask/src/claims/allowed.txt:9", "xtask/src/claims/allowed.txt:12"]);
+        assert_eq!(places, ["xtask/src/pages/claims/allowed.txt:9", "xtask/src/pages/claims/allowed.txt:12"]);
     }
 }

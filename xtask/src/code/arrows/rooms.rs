@@ -141,7 +141,7 @@ fn is_in(module: &str, room: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arrows::sources::of_texts;
+    use crate::code::arrows::sources::of_texts;
 
     const BLOCK: &str =
         "events -> nothing\naccess -> events\ndoors/http -> access\ndoors -> access, doors/http\n";

@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn an_entry_that_no_sentence_needs_is_refused() {
         let list = "page docs/a.md\nsays a directory\ntrue It is a directory.\n";
-        let expected = "error: xtask/src/claims/allowed.txt:1: no sentence of docs/a.md that seems to make a retired claim has \"a directory\"; remove the entry, or correct it";
+        let expected = "error: xtask/src/pages/claims/allowed.txt:1: no sentence of docs/a.md that seems to make a retired claim has \"a directory\"; remove the entry, or correct it";
         assert_eq!(said("docs/a.md", "A file is in a directory.\n", list), [expected]);
     }
 
@@ -170,7 +170,7 @@ mod tests {
             "crates/timer/src/wheel.rs",
             "contrib/prometheus/alerts_test.yml",
             "crates/console/assets/vendor/README.md",
-            "xtask/src/claims/allowed.txt",
+            "xtask/src/pages/claims/allowed.txt",
         ];
         for other in others {
             assert!(!is_page(other), "{other}");

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 
+use super::plant;
 use crate::finding::{Finding, report};
-use crate::plant;
 use crate::root::target;
 
 /// Stands in every build of the binary, so that a file in which nothing is found is known to be one that was searched well.
