@@ -26,7 +26,7 @@ fn the_types_of_the_modules_agree() {
         return;
     }
     if !compiler.exists() {
-        tickwheel_testing::missing("typescript", "CONTRIBUTING.md, the console in a browser");
+        tickwheel_testing::missing("typescript", "docs/contributing/tests.md, the console in a browser");
         return;
     }
     let ran = Command::new("node").arg(compiler).args(["-p", console]).output().expect("start node");

@@ -25,7 +25,7 @@ fn missing(root: &Path) -> Option<&'static str> {
 fn the_console_works_in_a_real_browser() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     if let Some(program) = missing(&root) {
-        tickwheel_testing::missing(program, "CONTRIBUTING.md, the console in a browser");
+        tickwheel_testing::missing(program, "docs/contributing/tests.md, the console in a browser");
         return;
     }
     let main = root.join("crates/console/test/browser/main.js");

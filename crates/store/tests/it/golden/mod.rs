@@ -1,6 +1,6 @@
 //! A directory that a released version wrote is opened for ever, and its content is found.
 //!
-//! `format-1/` was written by [`maker`], and `format-1.txt` says what is in it. CONTRIBUTING.md says when they may change.
+//! `format-1/` was written by [`maker`], and `format-1.txt` says what is in it. docs/contributing/rules.md says when they may change.
 
 mod listing;
 mod maker;
