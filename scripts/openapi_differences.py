@@ -1,4 +1,4 @@
-"""What the server refuses and no schema can say: such a case is left out, with its reason, since the checks take it for a good request.
+"""Requests that the server refuses for a reason that no schema can say: such a case is left out, with its reason, since the checks take it for a good request.
 
 No case that is made is changed, and no check. What else differs stands in openapi.toml.
 """
@@ -108,9 +108,9 @@ def is_odd_filter(body):
 def is_left_out(body):
     if not isinstance(body, dict):
         return False
-    # It has to end later than the task is due, or than a schedule's jitter.
+    # A task has to expire later than it is due, or than a schedule's jitter.
     expires = body.get("expire_after") is not None
-    # What an expression says and which zones there are.
+    # The meaning of an expression, and the zones that exist.
     calendar = body.get("cron") not in (None, "0 2 * * *") or body.get("tz") not in (None, "Europe/Berlin")
     # How many delays the list of the server has.
     levels = isinstance(body.get("level"), (int, float)) and body["level"] > 18

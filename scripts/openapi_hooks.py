@@ -1,4 +1,4 @@
-"""What schemathesis has to be told beside the description, so that it gets behind the first check of a request."""
+"""Hints that schemathesis needs beside the description, so that it gets behind the first check of a request."""
 
 import random
 
@@ -6,7 +6,7 @@ import schemathesis
 
 import openapi_lines  # noqa: F401 (for what it registers)
 
-# Of each of these a request may have one.
+# A request may have one member of each group.
 ONE_OF = [
     ("delay", "at", "at_ms", "level", "timeline"),
     ("payload", "payload_base64", "timeline"),
@@ -75,7 +75,7 @@ def map_path_parameters(ctx, parameters):
 
 @schemathesis.hook
 def map_headers(ctx, headers):
-    """A version that nobody gave away matches nothing."""
+    """A version that no answer has named matches nothing."""
     if isinstance(headers, dict) and seeded(headers).random() < 0.8:
         headers.pop("If-Match", None)
     return headers

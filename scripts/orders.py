@@ -88,7 +88,7 @@ def write_operations(rows):
 
 
 def expected(rows):
-    """What has to be delivered, in order: by the instant, then by the put."""
+    """The expected deliveries, in order: by the instant, then by the put."""
     fates = {one: (bought, paid) for one, bought, paid, _ in rows}
     fires = []
     for place, (at, _, _, queue, one, delay) in enumerate(timeline(rows)):

@@ -15,7 +15,7 @@ QUEUE = "/v1/queues/confirm-receipts"
 
 
 def confirmed_by_itself():
-    """What a worker does: it takes what is due, confirms it, and says so."""
+    """A worker takes the due tasks, confirms them, and says so."""
     tasks = expect(200, "POST", f"{QUEUE}/lease", {"max": 10})["tasks"]
     if tasks:
         answer = expect(200, "POST", f"{QUEUE}/ack", {"tokens": [task["token"] for task in tasks]})
@@ -36,8 +36,8 @@ same(answer, {"result": "cancelled"})
 print("day 3: the buyer of order:1 confirms early: cancelled")
 
 # A delay counts from now: 5 days are left on day 10, and 7 more make 12. That the buyer has had her extension
-# is written into the payload in the same step, and the version guards both: if anybody has been faster, be it
-# she herself with a second click, the patch does nothing.
+# is written into the payload in the same step, and the version guards both: if another call has been faster, be it
+# her own second click, the patch does nothing.
 advance("7d")
 task = expect(200, "GET", f"{QUEUE}/tasks/order:2")
 same(task["payload"], {"order": 2, "extended": False})

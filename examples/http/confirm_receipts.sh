@@ -12,7 +12,7 @@ set -eu
 
 queue=/v1/queues/confirm-receipts
 
-# What a worker does: it takes what is due, confirms it, and says so. Leaves the orders in $confirmed.
+# A worker takes the due tasks, confirms them, and says so. Leaves the orders in $confirmed.
 confirmed_by_itself() {
     expect 200 POST "$queue/lease" '{"max":10}'
     confirmed=$(members key)
@@ -35,8 +35,8 @@ same "$answer" '{"result":"cancelled"}'
 say "day 3: the buyer of order:1 confirms early: cancelled"
 
 # A delay counts from now: 5 days are left on day 10, and 7 more make 12. That the buyer has had her extension
-# is written into the payload in the same step, and the version guards both: if anybody has been faster, be it
-# she herself with a second click, the patch does nothing.
+# is written into the payload in the same step, and the version guards both: if another call has been faster, be it
+# her own second click, the patch does nothing.
 advance 7d
 expect 200 GET "$queue/tasks/order:2"
 same "$(members extended)" false

@@ -15,7 +15,7 @@ QUEUE = "/v1/queues/exports"
 
 
 def next_exports():
-    """What any worker does that has time: it asks for as many as it can do, and gets as many as may run."""
+    """A worker that has time asks for as many as it can do, and gets as many as may run."""
     tasks = expect(200, "POST", f"{QUEUE}/lease", {"max": 10})["tasks"]
     # The first attempt of each: none has been handed out before, only to be given back.
     same([task["attempt"] for task in tasks], [1] * len(tasks))

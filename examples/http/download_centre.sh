@@ -12,7 +12,7 @@ set -eu
 
 queue=/v1/queues/exports
 
-# What any worker does that has time: it asks for as many as it can do, and gets as many as may run. Leaves
+# A worker that has time asks for as many as it can do, and gets as many as may run. Leaves
 # their keys and tokens in $keys and $tokens.
 next_exports() {
     expect 200 POST "$queue/lease" '{"max":10}'

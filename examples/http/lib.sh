@@ -1,4 +1,4 @@
-# What the six stories share: calls to a Tickwheel server with curl. Sourced, not run.
+# The six stories share this: calls to a Tickwheel server with curl. Sourced, not run.
 
 TICKWHEEL_SERVER=${TICKWHEEL_SERVER:-http://127.0.0.1:8463}
 TICKWHEEL_SERVER=${TICKWHEEL_SERVER%/}

@@ -15,7 +15,7 @@ QUEUE = "/v1/queues/retry-with-backoff"
 
 
 def due(*told):
-    """What a worker gets: no task, or the one of this key with this attempt."""
+    """A worker gets no task, or the one of this key with this attempt."""
     tasks = expect(200, "POST", f"{QUEUE}/lease")["tasks"]
     same([(task["key"], task["attempt"]) for task in tasks], list(told))
     return tasks

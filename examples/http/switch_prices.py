@@ -24,7 +24,7 @@ def plan(*prices):
 
 
 def switched():
-    """What a worker does: it sets the price that is due. Only its ack lets the next one come."""
+    """A worker sets the price that is due. Only its ack lets the next one come."""
     tasks = expect(200, "POST", f"{QUEUE}/lease")["tasks"]
     for task in tasks:
         answer = expect(200, "POST", f"{QUEUE}/ack", {"tokens": [task["token"]]})

@@ -24,7 +24,7 @@ plan() {
     printf '{"timeline":[%s]}' "${moments#,}"
 }
 
-# What a worker does: it sets the price that is due. Only its ack lets the next one come. Leaves it in $price.
+# A worker sets the price that is due. Only its ack lets the next one come. Leaves it in $price.
 switched() {
     expect 200 POST "$queue/lease"
     price=$(members price)

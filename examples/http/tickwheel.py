@@ -1,4 +1,4 @@
-"""What the six stories share: calls to a Tickwheel server, with the standard library alone."""
+"""The six stories share this: calls to a Tickwheel server, with the standard library alone."""
 
 import http.client
 import json

@@ -30,7 +30,7 @@ impl Broker {
     /// Returns the address as a target wants it.
     ///
     /// # Errors
-    /// It is no address.
+    /// The text is no address.
     pub fn endpoint(&self) -> Result<Endpoint> {
         self.address.parse().with_context(|| format!("`{}` is no HOST:PORT", self.address))
     }

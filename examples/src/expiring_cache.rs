@@ -2,7 +2,7 @@
 //!
 //! Two things are kept apart. What is *read* is decided by the deadline beside the value: an expired value is never served, not
 //! even in the moment before its timeout runs. What is *kept* is decided by the timeout, which takes the entry out, so that
-//! values nobody asks for do not stay.
+//! values that no caller asks for do not stay.
 //!
 //! Ground rules:
 //! - `entries` is locked for moments: never while something is scheduled or moved, nor while a value of the user's is dropped.

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use tickwheel::{Operation, Purgatory, SubmitError, SubmitRefusal, Timer};
 
-/// What to read in one partition.
+/// The part of a partition that is read.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     /// The leader's epoch, as the reader knows it.
@@ -131,7 +131,7 @@ impl Broker {
     /// Reads from `places` when they have `bytes_min` together, and after `wait` whatever there is. `done` is called once.
     ///
     /// # Errors
-    /// If there is no place, or nobody to watch over the time. Then `done` is not called.
+    /// If there is no place, or no purgatory that watches over the time. Then `done` is not called.
     pub fn fetch(
         &self,
         places: impl IntoIterator<Item = (u32, Place)>,

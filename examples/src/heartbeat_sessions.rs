@@ -1,7 +1,7 @@
 //! Members of groups that have to show a sign of life within their session time, as consumers do towards Kafka's coordinator.
 //!
 //! For each member one operation waits in the purgatory, on the member's key, for the next sign of life. A sign completes it, and
-//! another one waits from then on. One that expires removes the member, and whoever looks after the group is told.
+//! another one waits from then on. One that expires removes the member, and the owner of the group is told.
 //!
 //! If silence is all there is to notice, a timeout that is put off does it for less: see `idle_connections`. An operation is for
 //! sessions with more than one end: here the member may leave, and its group may go.
@@ -31,7 +31,7 @@ pub struct Sessions {
 pub enum SessionError {
     /// There is no such member, or not any more: it has to join anew.
     UnknownMember,
-    /// Nobody can watch over the member, so it is none any more.
+    /// No timer can watch over the member, so it is none any more.
     Unwatched(SubmitRefusal),
 }
 
@@ -86,7 +86,7 @@ impl Silence {
 }
 
 impl Sessions {
-    /// Nobody yet. `on_gone` is told the group and the name of each member that was silent for `session`.
+    /// No member yet. `on_gone` is told the group and the name of each member that was silent for `session`.
     pub fn new(
         timer: &Timer,
         session: Duration,
@@ -243,7 +243,7 @@ mod tests {
         assert!(sessions.leave("g", "a"));
         assert!(!sessions.leave("g", "a"));
         assert_eq!(sessions.remove_group("dead"), 2);
-        // They are off at once, not when their time is up.
+        // The members that left are off at once, not when their time is up.
         assert_eq!((sessions.inner.purgatory.delayed(), timer.pending(), sessions.count()), (1, 1, 1));
         for (group, member) in [("g", "a"), ("dead", "a"), ("never", "a")] {
             assert_eq!(sessions.heartbeat(group, member), UNKNOWN, "{group}/{member}");

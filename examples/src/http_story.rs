@@ -1,4 +1,4 @@
-//! What the stories over HTTP share: a server inside of this process, a worker, and how they are told.
+//! The stories over HTTP share this: a server inside of this process, a worker, and how they are told.
 
 use std::io::Write;
 
@@ -49,10 +49,10 @@ pub fn json(text: impl Into<Vec<u8>>) -> PayloadBody {
     PayloadBody::json(text.into())
 }
 
-/// What a worker gets who can do 10 tasks at once: those with these keys.
+/// A worker who can do 10 tasks at once gets those with these keys.
 ///
 /// # Errors
-/// It gets others, or the call fails.
+/// The worker gets others, or the call fails.
 pub fn due(client: &Client, queue: &str, keys: &[&str]) -> Result<Vec<LeasedTask>> {
     let tasks = client.lease(queue, &LeaseBody { max: 10, ..LeaseBody::default() })?;
     let found: Vec<&str> = tasks.iter().map(|task| task.key.as_str()).collect();
@@ -71,7 +71,7 @@ pub fn due_one(client: &Client, queue: &str, key: &str) -> Result<LeasedTask> {
 /// The worker has done it, and its lease holds.
 ///
 /// # Errors
-/// It does not hold any more, or the call fails.
+/// The lease does not hold any more, or the call fails.
 pub fn ack(client: &Client, queue: &str, task: LeasedTask) -> Result<()> {
     let results = client.ack(queue, vec![task.token])?;
     ensure!(results == [TokenResult::Acked], "not as told: {results:?} for {}", task.key);
@@ -81,7 +81,7 @@ pub fn ack(client: &Client, queue: &str, task: LeasedTask) -> Result<()> {
 /// The call was refused, for this reason.
 ///
 /// # Errors
-/// It was not, or for another one.
+/// The call was not refused, or for another reason.
 pub fn refused<T>(answer: Result<T, ClientError>, kind: ProblemKind) -> Result<()> {
     match answer {
         Err(ClientError::Problem(problem)) if problem.kind() == Some(kind) => Ok(()),

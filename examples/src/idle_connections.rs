@@ -49,13 +49,13 @@ impl Connections {
         let timeout = self.inner.timer.schedule(self.inner.idle, close).map_err(|refused| refused.why)?;
         self.inner.lock().insert(number, timeout.clone());
         if timeout.state() != TimeoutState::Pending {
-            // It was up before the handle could be found, and there was nothing to take out then.
+            // The time was up before the handle could be found, and there was nothing to take out then.
             self.inner.lock().remove(&number);
         }
         Ok(())
     }
 
-    /// Something was heard on a connection. False if it is closed: whoever heard it has to drop it.
+    /// Something was heard on a connection. False if it is closed: the caller has to drop it.
     #[must_use = "a connection that was closed meanwhile must not be used"]
     pub fn heard(&self, number: u32) -> bool {
         let timeout = self.inner.lock().get(&number).cloned();

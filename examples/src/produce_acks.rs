@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use tickwheel::{Operation, Purgatory, SubmitError, SubmitRefusal, Timer};
 
-/// What came of a write to one partition.
+/// The result of a write to one partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// All in-sync replicas have it, and there are enough of them. Its records end before this offset.
@@ -59,7 +59,7 @@ struct Partition {
 }
 
 impl Partition {
-    /// What is to be said of a write up to `next`; `None` if some in-sync replica does not have it yet.
+    /// The answer to a write up to `next`; `None` if some in-sync replica does not have it yet.
     fn answer(&self, next: u64, replicas_min: usize) -> Option<Answer> {
         if !self.is_leader {
             return Some(Answer::NotLeader);
@@ -140,7 +140,7 @@ impl Broker {
     /// Writes a number of records to each partition. `done` is called once, when each has its answer or `timeout` has passed.
     ///
     /// # Errors
-    /// If there is nothing to write, or nobody to watch over the time. Then `done` is not called, and records that were taken are
+    /// If there is nothing to write, or no purgatory that watches over the time. Then `done` is not called, and records that were taken are
     /// written without an answer.
     pub fn write(
         &self,
@@ -339,14 +339,14 @@ mod tests {
         let answers = write(&broker, &[1, 2, 3]);
         copy(&broker, 2, 10);
         clock.advance(TIMEOUT - Duration::from_millis(1));
-        // It was written when it was asked about; what comes later is another matter.
+        // The record was written when it was asked about; what comes later is another matter.
         broker.delete(2);
         assert_eq!(answers.try_iter().count(), 0);
         clock.advance(Duration::from_millis(1));
         let expected = Answers::from([(1, Answer::TimedOut), (2, WRITTEN), (3, Answer::TimedOut)]);
         assert_eq!(answers.try_iter().collect::<Vec<_>>(), [expected]);
         assert_eq!([1, 2, 3].map(|partition| broker.expired(partition)), [1, 0, 1]);
-        // The copies arrive after all, and nobody is answered twice.
+        // The copies arrive after all, and no caller is answered twice.
         copy(&broker, 1, 10);
         assert_eq!((answers.try_iter().count(), broker.expired(1)), (0, 1));
     }

@@ -1,10 +1,10 @@
 //! The client's side of remote calls, as in Dubbo: a table of the requests that are on their way, with a timeout for each.
 //!
 //! An answer takes its request out of the table and cancels the timeout. A timeout takes it out, too, and sends the request
-//! again under a new id after a pause that doubles. So an answer that comes too late finds nobody, and is dropped.
+//! again under a new id after a pause that doubles. So an answer that comes too late finds no row, and is dropped.
 //!
 //! Ground rules:
-//! - Whoever takes a row out of the table has the call, and with it the duty to go on with it. Nobody else has it then.
+//! - The code that takes a row out of the table owns the call alone, and has the duty to go on with it.
 //! - The table is locked for moments, never while something is scheduled, sent or answered.
 //! - A timeout knows the client weakly, or the timer would keep alive who keeps the timer.
 
@@ -84,7 +84,7 @@ impl Client {
         self.inner.attempt(Call { request: request.to_owned(), attempt: 1, done: Some(Box::new(done)) });
     }
 
-    /// An answer has arrived. False if nobody waits for it any more.
+    /// An answer has arrived. False if no caller waits for it any more.
     pub fn answer(&self, id: u64, text: &str) -> bool {
         let Some(row) = self.inner.take(id) else {
             self.inner.late.fetch_add(1, Ordering::Relaxed);
@@ -167,7 +167,7 @@ impl Inner {
     }
 }
 
-/// What is asked, and who wants to know.
+/// A question, and its caller.
 struct Call {
     request: String,
     attempt: u32,
@@ -343,7 +343,7 @@ mod tests {
             client.call("?", move |result| done.send((call, result)).expect("the test listens"));
         }
         drop(done);
-        // It ends when the last `done` was called or dropped.
+        // The iteration ends when the last `done` was called or dropped.
         let mut ended: Vec<usize> = results.iter().map(|(call, _)| call).collect();
         ended.sort_unstable();
         assert!(ended.iter().copied().eq(0..CALLS), "each call once: {ended:?}");

@@ -68,7 +68,7 @@ def tubes():
 
 
 def taken_again(c, holder):
-    """What the holder had too long. Under load beanstalkd may see it no sooner than the holder speaks."""
+    """The jobs that the holder had too long. Under load beanstalkd may see it no sooner than the holder speaks."""
     for _ in range(20):
         try:
             return c.reserve(timeout=2)

@@ -49,7 +49,7 @@ def tubes():
     c.use("one")
     assert c.peek_delayed().job_data == "b"
     assert c.stats_tube("one")["current-jobs-delayed"] == 1
-    # It has taken the default out of its list by itself.
+    # The client has taken the default out of its list by itself.
     refused("NOT_IGNORED", c.ignore, "one")
     for job in c.reserve_iter():
         assert job.job_data == "a"

@@ -93,7 +93,7 @@ mod tests {
     const BROWSER: Accepted = Accepted { html: true, gzip: true };
     const PROGRAM: Accepted = Accepted { html: false, gzip: true };
 
-    /// A directory beside a file that nobody may get.
+    /// A directory beside a file that the server must not serve.
     fn directory() -> tempfile::TempDir {
         let around = tempfile::tempdir().expect("a directory");
         fs::write(around.path().join("secret.js"), "secret").expect("written");

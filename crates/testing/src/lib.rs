@@ -1,6 +1,6 @@
 //! Helpers that the tests of all packages share.
 //!
-//! They find the programs that a test needs and that are not part of the workspace, such as a broker, a database or an interpreter.
+//! These tools find the programs that a test needs and that are not part of the workspace, such as a broker, a database or an interpreter.
 //! They give out free ports. They say how long a test waits for an event, and whether it runs at full length.
 //!
 //! A test whose program is missing does nothing, and says so in one line on the standard error that names the test and the program:

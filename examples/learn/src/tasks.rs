@@ -15,7 +15,7 @@ impl Tasks {
     /// Inserts a task into the queue.
     ///
     /// # Errors
-    /// Those of the queue.
+    /// The errors of the queue.
     pub fn insert(
         &mut self,
         queue: &mut impl TimerQueue<char>,

@@ -39,8 +39,8 @@ fn story(client: &Client) -> Result<()> {
     say("day 3: the buyer of order:1 confirms early: cancelled")?;
 
     // A delay counts from now: 5 days are left on day 10, and 7 more make 12. That the buyer has had her
-    // extension is written into the payload in the same step, and the version guards both: if anybody has
-    // been faster, be it she herself with a second click, the patch does nothing.
+    // extension is written into the payload in the same step, and the version guards both: if another call has
+    // been faster, be it her own second click, the patch does nothing.
     client.advance(7 * DAY_MS)?;
     let task = client.get(QUEUE, "order:2")?;
     ensure!(task.payload == Some(receipt(2, false)), "not as told: {:?}", task.payload);

@@ -20,7 +20,7 @@ fn main() -> Result<()> {
     with_server(story)
 }
 
-/// What any worker does that has time: it asks for as many as it can do, and gets as many as may run.
+/// A worker that has time asks for as many as it can do, and gets as many as may run.
 fn next_exports(client: &Client, keys: &[&str]) -> Result<Vec<LeasedTask>> {
     let tasks = due(client, QUEUE, keys)?;
     // The first attempt of each: none has been handed out before, only to be given back.

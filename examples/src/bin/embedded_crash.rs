@@ -19,7 +19,7 @@ use tickwheel_queue::{Ack, Get, Key, Lease, Put, Queue, QueueName, TokenAnswer};
 
 /// Tasks of one run.
 const PUTS: usize = 2_000;
-/// The crash comes after so many of them are acknowledged, while the others are on their way.
+/// The crash comes after this number of them is acknowledged, while the others are on their way.
 const CRASH_AFTER: usize = 1_000;
 
 fn main() -> Result<()> {

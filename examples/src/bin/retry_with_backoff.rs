@@ -22,7 +22,7 @@ fn main() -> Result<()> {
     with_server(story)
 }
 
-/// What a worker gets: the task with this attempt.
+/// A worker gets the task with this attempt.
 fn attempt(client: &Client, number: u32) -> Result<LeasedTask> {
     let task = due_one(client, QUEUE, KEY)?;
     ensure!(task.attempt == number, "not as told: attempt {} instead of {number}", task.attempt);

@@ -36,7 +36,7 @@ fn plan(today_ms: u64, switches: &[(u64, u32)]) -> Result<Vec<MomentBody>> {
     switches.iter().map(moment).collect()
 }
 
-/// What a worker does: it sets the price that is due. Only its ack lets the next one come.
+/// A worker sets the price that is due. Only its ack lets the next one come.
 fn switched(client: &Client, price: u32) -> Result<()> {
     let task = due_one(client, QUEUE, SKU)?;
     ensure!(task.payload == payload(price), "not as told: {:?} instead of {price}", task.payload);

@@ -14,7 +14,7 @@ use super::state::{Beat, Joined, Phase, Plan, State, SyncError};
 /// How long a group waits.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
-    /// For company, after the first member came to an empty group and after each delay in which somebody else did.
+    /// For company, after the first member came to an empty group and after each delay in which another member came.
     pub initial_delay: Duration,
     /// For its members, in any one phase.
     pub rebalance: Duration,
@@ -95,7 +95,7 @@ impl Group {
         if let Some((number, kind, delay)) = begin {
             self.inner.wait(number, kind, delay);
         }
-        // Somebody less is missing; and a sync that was waited for is over.
+        // One member less is missing; and a sync that was waited for is over.
         self.inner.purgatory.check(&Phase::Joining);
         self.inner.purgatory.check(&Phase::Syncing);
         receiver
@@ -145,7 +145,7 @@ impl Group {
         }
     }
 
-    /// How many waits there are: one while somebody is awaited, and otherwise none.
+    /// How many waits there are: one while a member is awaited, and otherwise none.
     #[must_use]
     pub fn waits(&self) -> usize {
         self.inner.purgatory.delayed()
@@ -158,12 +158,12 @@ impl Inner {
         let key = if matches!(kind, Kind::Sync) { Phase::Syncing } else { Phase::Joining };
         let wait = Arc::new(Wait { group: Arc::clone(self), number, kind });
         if let Err(SubmitError { operation, .. }) = self.purgatory.submit(wait, [key], delay) {
-            // Nobody would end the phase: it ends now, and in the end the group is empty.
+            // No check would end the phase: it ends now, and in the end the group is empty.
             operation.on_complete();
         }
     }
 
-    /// The wait is over: by time, or because nobody is missing.
+    /// The wait is over: by time, or because no member is missing.
     fn end(self: &Arc<Self>, wait: &Wait) {
         let Rules { initial_delay, rebalance } = self.rules;
         let mut state = self.state();

@@ -20,13 +20,13 @@ pub type Plan = BTreeMap<String, String>;
 /// The group is to come together again: join, and sync after that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SyncError {
-    /// It is no member.
+    /// The caller is no member.
     Unknown,
     /// Members are being awaited, or were missing.
     Rebalance,
 }
 
-/// What a member has to do.
+/// The next step of a member, which a heartbeat is answered with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beat {
     /// Its work.
@@ -37,7 +37,7 @@ pub enum Beat {
     Unknown,
 }
 
-/// What the group is going through; see the table of the module.
+/// The phase of the group; see the table of the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Phase {
     Empty,
@@ -51,7 +51,7 @@ pub(super) struct State {
     /// Counts the phases, so that a wait knows its own.
     pub(super) number: u64,
     pub(super) generation: u32,
-    /// Whether somebody came in this part of the initial delay.
+    /// Whether a member came in this part of the initial delay.
     pub(super) came: bool,
     pub(super) plan: Option<Plan>,
     pub(super) leader: String,
@@ -98,7 +98,7 @@ impl State {
         self.enter(Phase::Joining)
     }
 
-    /// Those who have joined are the group. Returns the number of the phase in which they are awaited; `None` if there are none.
+    /// The members who have joined are the group. Returns the number of the phase in which they are awaited; `None` if there are none.
     pub(super) fn come_together(&mut self) -> Option<u64> {
         self.plan = None;
         if self.members.is_empty() {
@@ -130,7 +130,7 @@ impl State {
     }
 }
 
-/// Whoever has gone does not need it.
+/// A caller that has gone does not need the answer.
 fn answer<T>(sender: &Sender<T>, answer: T) {
     let _ = sender.send(answer);
 }

@@ -58,7 +58,7 @@ fn g24_the_first_member_waits_for_company_and_no_longer() {
 
 #[test]
 fn g24_company_extends_the_wait_up_to_the_rebalance_time() {
-    // It looks at 3, 6, 9 and, at the latest, at 10: did somebody come since the last look?
+    // The group looks at 3, 6, 9 and, at the latest, at 10: did a member come since the last look?
     let comers: [(&[u64], u64); 7] = [
         (&[], 3),
         (&[1], 6),

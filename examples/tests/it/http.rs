@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, ensure};
 use tickwheel_examples::http_story::with_server;
 
-/// What runs the scripts, how their names end, and what they cannot do without.
+/// The program that runs the scripts, the ending of their names, and the program that they need.
 const LANGUAGES: [(&str, &str, &str); 2] = [("sh", "sh", "curl"), ("python3", "py", "python3")];
 
 /// Tells the story in all languages; `program` is the one in Rust.
@@ -31,7 +31,7 @@ fn tell(story: &str, program: &str) -> Result<()> {
     })
 }
 
-/// What a program says that ends well.
+/// The output of a program that ends well.
 fn told(command: &mut Command) -> Result<String> {
     let output = command.stdin(Stdio::null()).output().with_context(|| format!("run {command:?}"))?;
     let complaint = String::from_utf8_lossy(&output.stderr);

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-/// What the program at `path` says.
+/// The output of the program at `path`.
 fn told(path: &str) -> Vec<String> {
     let output = Command::new(path).output().expect("run the example");
     assert!(output.status.success(), "{path}: {}", String::from_utf8_lossy(&output.stderr));

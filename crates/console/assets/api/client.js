@@ -65,7 +65,7 @@ export function address(segments, query = {}) {
     return url;
 }
 
-/** A call without an answer is given up after so many milliseconds. */
+/** A call without an answer is given up after this time (ms). */
 const LIMIT_MS = 15_000;
 const LONG_LIMIT_MS = 180_000;
 

@@ -56,7 +56,7 @@ const HoldUps = ({ queue, target }) => {
 /** @param {{row: any}} props */
 const QueueBacklog = ({ row }) => html`<${Backlog} row=${row} backlog=${useBacklog(row)} />`;
 
-/** What holds a queue up, the first ready task, and why that is not delivered. @param {{queue: any}} props */
+/** The reasons why a queue does not deliver, and its first ready task with the reason of its wait. @param {{queue: any}} props */
 function Holds({ queue: row }) {
     const { queue } = row;
     const hasReady = row.ready > 0;

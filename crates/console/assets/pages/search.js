@@ -133,7 +133,7 @@ export function Search({ queue, query }) {
         setQuery({ cursor: page.next_cursor, looked: page.looked ?? '' }, false);
         window.scrollTo(0, 0);
     };
-    // What a dialog counts and changes is what it showed when it opened, whatever the address says by then.
+    // A dialog counts and changes the tasks of the filter with which it opened, whatever the address says by then.
     const [opened, setOpen] = useState(/** @type {{what: string, of: string, filter: any, text: any} | null} */ (null));
     const open = opened?.of === fieldKey ? opened : null;
     useEffect(() => setOpen(null), [fieldKey]);

@@ -27,7 +27,7 @@ const withTimes = (values) => ({
 /** @param {{told: any}} props */
 function Story({ told }) {
     const all = eventsOf(told);
-    // It is not known when a task was changed, so a change is no point of the line.
+    // The instant of a change is not known, so a change is no point of the line.
     const events = all.filter(({ what }) => what !== 'changed');
     return html`
         <ol class="story">
@@ -85,7 +85,7 @@ function isJson(text) {
 /** @param {{loaded: {task: any, text: string}, onClose: () => void, onDone: () => void}} props */
 function EditPayload({ loaded, onClose, onDone }) {
     const { task } = loaded;
-    // What is edited: the type of the payload goes with its text.
+    // The edited values: the type of the payload goes with its text.
     const [first, setFirst] = useState(() => editable(task, loaded.text));
     const [text, setText] = useState(first?.text ?? '');
     const [version, setVersion] = useState(task.version);

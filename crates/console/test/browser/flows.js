@@ -1,4 +1,4 @@
-/** What people do with the console, from the beginning to the end. */
+/** The tasks of people who use the console, from the beginning to the end. */
 
 import assert from 'node:assert/strict';
 import { story } from './story.js';
@@ -129,7 +129,7 @@ story('a task is moved from its own due time, or from now', async ({ open, serve
     assert.equal(await field.inputValue(), '2030-03-01 21:00:00', 'the old due time in the zone of the reader');
     assert.ok(await move.isDisabled(), 'nothing is changed');
     const { height } = await dialog.boundingBox();
-    // What is typed replaces the old due time.
+    // The typed text replaces the old due time.
     await page.keyboard.type('+1h30m');
     await preview.getByText('2030-03-01 21:00:00 → 22:30:00 +01:00 Europe/Berlin, 1h 30m later').waitFor();
     assert.equal((await dialog.boundingBox()).height, height, 'the dialog keeps its size');

@@ -5,7 +5,7 @@ import { story } from './story.js';
 
 const MARKUP = `<img src=x onerror="window.harmed=1">`;
 const SCRIPT = `"></script><script>window.harmed=1</script>`;
-/** It turns the order of the letters behind it around. */
+/** A name with a character that reverses the order of the letters behind it. */
 const TURNED = 'invoice\u202Efdp.exe';
 
 /** @param {any} page */

@@ -48,7 +48,7 @@ story('Tab reaches everything on every page, and shows where it is', async ({ op
     for (const { name, path, shows } of SIGHTS) {
         await page.show(path);
         await page.locator('main').getByText(shows).first().waitFor();
-        // What a call brings may come during a walk. Then the page is walked once more.
+        // The answer of a call may come during a walk. Then the page is walked once more.
         let [wanted, walk, changed] = [0, /** @type {any[]} */ ([]), true];
         for (let walks = 0; changed; walks += 1) {
             assert.ok(walks < 20, `${name}: the page changes all the time`);

@@ -142,7 +142,7 @@ async function views(browser, server) {
     for (const [what, goal, path, selector, paths] of list) {
         const [pages, calls] = [/** @type {number[]} */ ([]), /** @type {number[]} */ ([])];
         const begun = performance.now();
-        // What takes very long is measured less often.
+        // A page that takes very long is measured less often.
         for (let n = 0; n < ROUNDS && performance.now() - begun < 120_000; n += 1) {
             await shown(page, server, 'about', 'main h1');
             pages.push(await shown(page, server, path, selector));

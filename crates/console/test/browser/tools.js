@@ -1,4 +1,4 @@
-/** What the tests need beside Node: the packages in `target/tools/console`, which `.ci/run` installs, and Chromium without its windows. */
+/** The programs that the tests need beside Node: the packages in `target/tools/console`, which `.ci/run` installs, and Chromium without its windows. */
 
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -21,7 +21,7 @@ const { chromium } = createRequire(PACKAGES)('playwright-core');
 /** The text of axe-core, which a page runs. */
 export const AXE = readFileSync(`${PACKAGES}node_modules/axe-core/axe.min.js`, 'utf8');
 
-/** A browser that asks nobody for updates. */
+/** A browser that does not look for updates. */
 export const launch = () =>
     chromium.launch({
         executablePath: CHROMIUM,

@@ -26,7 +26,7 @@ const FAILURES = [
  * @param {import('./server.js').Server} server
  */
 export async function fill(server) {
-    // Orders that nobody has paid yet: closed after half an hour, after a day if they are paid by bank transfer, after two weeks by
+    // Orders that are not paid yet: closed after half an hour, after a day if they are paid by bank transfer, after two weeks by
     // invoice. A campaign at ten o'clock brought many at once.
     await server.call('PUT', '/v1/queues/orders%2Fclose', { rate: '1/s', max_in_flight: 50 });
     await server.putAll('orders/close', [

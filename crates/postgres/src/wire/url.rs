@@ -82,7 +82,7 @@ impl DatabaseUrl {
         if let (Some(mode @ (TlsMode::Prefer | TlsMode::Require | TlsMode::VerifyCa)), Some(Roots::System)) =
             (tls_mode, &roots)
         {
-            // Anybody gets a certificate of a public authority.
+            // A public authority gives a certificate to everyone.
             let mode = mode.name();
             return Err(UrlError(format!(
                 "sslmode={mode} is too weak for sslrootcert=system: use verify-full"

@@ -52,7 +52,7 @@ fn allowed(page: &str) -> Result<Vec<Allowed>, String> {
     block(page, FENCE)?.map(entry).collect()
 }
 
-/// What of the circles is not allowed, and what is allowed without need.
+/// The circles that are not allowed, and the allowed ones that are not there.
 fn compare(allowed: &[Allowed], found: &[(String, BTreeSet<String>)]) -> Vec<Finding> {
     let covers = |entry: &Allowed, (folder, circle): &(String, BTreeSet<String>)| {
         entry.folder == *folder && circle.is_subset(&entry.files)

@@ -10,7 +10,7 @@ pub(super) const FENCE: &str = "```arrows";
 /// Who may import whom, of packages or of the rooms of a crate. Ground first: an arrow leads to a line above its own.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Drawing {
-    /// What each package or room of the product may import.
+    /// The packages or rooms that each package or room of the product may import.
     pub(super) product: BTreeMap<String, BTreeSet<String>>,
     /// Packages that may import anything and that no package imports.
     pub(super) tools: BTreeSet<String>,

@@ -1,4 +1,4 @@
-//! The prose of a file: the paragraphs of its comments, or of its Markdown.
+//! The prose of a file: the paragraphs of its comments and docstrings, or of its Markdown.
 
 use crate::root::Text;
 
@@ -40,25 +40,82 @@ impl Paragraph {
     }
 }
 
-/// All paragraphs of a Rust file's comments or of a Markdown page; no other file has prose that is checked.
+/// All paragraphs of a file's comments, or of a Markdown page; a file in a language without a mark for comments here has none.
 pub(super) fn paragraphs(text: &Text) -> Vec<Paragraph> {
-    let is_rust = text.path.ends_with(".rs");
-    if !is_rust && !text.path.ends_with(".md") {
-        return Vec::new();
-    }
+    let Some(language) = Language::of(text) else { return Vec::new() };
     let mut reader = Reader::default();
+    let mut is_docstring = false;
     for (number, line) in (1..).zip(text.text.lines()) {
-        let (mark, content) = if is_rust { comment(line) } else { ("", line) };
+        let (mark, content) = if language == Language::Python && (is_docstring || opens_docstring(line)) {
+            docstring(line, &mut is_docstring)
+        } else {
+            language.comment(line)
+        };
         reader.read(number, mark, content);
     }
     reader.found
 }
 
-/// The mark of a comment and what follows it; nothing where a line is code.
-fn comment(line: &str) -> (&str, &str) {
-    let line = line.trim_start();
-    let marks = ["///", "//!", "//"];
-    marks.into_iter().find_map(|mark| Some((mark, line.strip_prefix(mark)?))).unwrap_or_default()
+/// The kind of a file, by the marks of its comments.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Language {
+    Markdown,
+    Rust,
+    JavaScript,
+    /// A shell, TOML or YAML.
+    Shell,
+    Python,
+}
+
+impl Language {
+    fn of(text: &Text) -> Option<Self> {
+        let name = text.path.rsplit('/').next().unwrap_or_default();
+        Some(match name.rsplit_once('.').map(|(_, ending)| ending) {
+            Some("md") => Self::Markdown,
+            Some("rs") => Self::Rust,
+            // Another project's file keeps its own words.
+            Some("js" | "cjs" | "mjs" | "ts") if !text.path.contains("/vendor/") => Self::JavaScript,
+            Some("py") => Self::Python,
+            Some("sh" | "toml" | "yml" | "yaml") => Self::Shell,
+            None => {
+                let first = text.text.lines().next()?.strip_prefix("#!")?;
+                if first.contains("python") { Self::Python } else { Self::Shell }
+            }
+            Some(_) => return None,
+        })
+    }
+
+    /// The mark of a comment and what follows it; nothing where a line is code.
+    fn comment(self, line: &str) -> (&'static str, &str) {
+        let trimmed = line.trim_start();
+        let after = |mark: &'static str| Some((mark, trimmed.strip_prefix(mark)?));
+        match self {
+            Self::Markdown => ("", line),
+            Self::Rust => ["///", "//!", "//"].into_iter().find_map(after).unwrap_or_default(),
+            Self::JavaScript => {
+                let (mark, content) = ["//", "/**", "*"].into_iter().find_map(after).unwrap_or_default();
+                // The first line of a block and the lines after it are one comment.
+                let mark = if mark == "/**" { "*" } else { mark };
+                (mark, content.trim_end().trim_end_matches("*/").trim_start_matches('/'))
+            }
+            Self::Shell | Self::Python if line.starts_with("#!") => ("", ""),
+            Self::Shell | Self::Python => after("#").unwrap_or_default(),
+        }
+    }
+}
+
+const QUOTES: &str = "\"\"\"";
+
+fn opens_docstring(line: &str) -> bool {
+    line.trim_start().starts_with(QUOTES)
+}
+
+/// A line of a docstring, and whether the next line is one, too.
+fn docstring<'a>(line: &'a str, goes_on: &mut bool) -> (&'static str, &'a str) {
+    let content = line.trim();
+    let content = if *goes_on { content } else { content.trim_start_matches('"') };
+    *goes_on = !content.ends_with(QUOTES);
+    (QUOTES, content.trim_end_matches('"'))
 }
 
 #[derive(Default)]
@@ -138,7 +195,22 @@ mod tests {
         let page = "# Head\nOne\ntwo\n- three\n  four\n2. five\n| six |\n```sh\nseven\n```\neight\n";
         let lines: Vec<usize> = read("a.md", page).iter().map(|(line, _)| *line).collect();
         assert_eq!(lines, [1, 2, 4, 6, 7, 11]);
-        assert_eq!(read("a.toml", page), []);
+        assert_eq!(read("a.csv", page), []);
+    }
+
+    #[test]
+    fn comments_of_other_languages_are_read() {
+        let texts = |path: &str, text: &str| -> Vec<String> {
+            read(path, text).into_iter().map(|(_, text)| text).collect()
+        };
+        let script = "/** One\n * two. */\nlet a = b;\n// Three.\n/** Four. */\n";
+        assert_eq!(texts("a.js", script), ["One two.", "Three.", "Four."]);
+        assert_eq!(texts("a/vendor/a.js", script), [""; 0]);
+        assert_eq!(texts("a.toml", "# One\n# two.\nb = 1 # three\n#\n# Four.\n"), ["One two.", "Four."]);
+        assert_eq!(texts("scripts/a", "#!/bin/sh\n# One.\nit\n"), ["One."]);
+        assert_eq!(texts("scripts/a", "# One.\n"), [""; 0]);
+        let python = "#!/usr/bin/env python3\n\"\"\"One\ntwo.\n\nThree.\n\"\"\"\nx = 1\ndef f():\n    \"\"\"Four.\"\"\"\n    y = 2\n    # Five.\n";
+        assert_eq!(texts("scripts/a", python), ["One two.", "Three.", "Four.", "Five."]);
     }
 
     #[test]

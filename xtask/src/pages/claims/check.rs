@@ -29,7 +29,7 @@ pub(super) fn is_page(path: &str) -> bool {
     is_markdown || is_questions || is_crate || is_in(&TEXTS)
 }
 
-/// What is wrong in all texts together, with the list of allowed sentences.
+/// The findings in all texts together, with the list of allowed sentences.
 pub(super) fn check(texts: &[Text], list: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
     let allowed = allowed::read(list, &mut findings);
@@ -76,7 +76,7 @@ mod tests {
         (texts, list)
     }
 
-    /// What the check says of our pages if `planted` is the last paragraph of `page`.
+    /// The findings in our pages if `planted` is the last paragraph of `page`.
     fn planted(page: &str, planted: &str) -> Vec<String> {
         let (mut texts, list) = ours();
         let text = texts.iter_mut().find(|text| text.path == page).expect("the page is there");

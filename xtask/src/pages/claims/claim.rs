@@ -1,4 +1,4 @@
-//! What a claim is, and whether a sentence makes it.
+//! A claim, and whether a sentence makes it.
 //!
 //! A claim is no sentence but words that stand beside each other, so that it is found again in other words.
 
@@ -10,7 +10,7 @@ use super::words::{between, places, words};
 pub(super) struct Claim {
     /// The claim in plain words.
     pub(super) name: &'static str,
-    /// What is true today, as the rest of a sentence that begins with `Today`.
+    /// The true statement of today, as the rest of a sentence that begins with `Today`.
     pub(super) today: &'static str,
     pub(super) signs: &'static [Sign],
 }

@@ -9,8 +9,8 @@ pub(super) struct Sentence {
     pub(super) line: usize,
     /// The sentence in one line, without the marks of Markdown and the addresses of links.
     pub(super) text: String,
-    /// What it belongs to, so that a short `no` is read with its question: the first cell of a row, the head of a column, the end of the
-    /// paragraph before a list.
+    /// The text that the sentence belongs to, so that a short `no` is read with its question: the first cell of a row, the head of a
+    /// column, the end of the paragraph before a list.
     pub(super) leads: Vec<String>,
 }
 
@@ -41,7 +41,7 @@ pub(super) fn sentences(text: &Text) -> Vec<Sentence> {
     reader.found
 }
 
-/// What a line of code begins: nothing, a block that is left out, or a block for the eye.
+/// The kind of block that a line begins: nothing, a block that is left out, or a block for the eye.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 enum Fence {
     #[default]
