@@ -39,6 +39,7 @@ pub(super) fn check(texts: &[Text]) -> Vec<Finding> {
             dead_links(text, &there, &mut findings);
         }
         strange_pages(text, &there, &mut findings);
+        strange_scripts(text, &there, &mut findings);
     }
     findings
 }
@@ -56,8 +57,7 @@ fn dead_links(text: &Text, there: &BTreeSet<&str>, findings: &mut Vec<Finding>) 
                 continue;
             }
             let path = from_root(&text.path, path);
-            let folder = format!("{path}/");
-            if !there.contains(path.as_str()) && !there.iter().any(|file| file.starts_with(&folder)) {
+            if !is_there(&path, there) {
                 findings.push(Finding::new(
                     format!("{}:{number}", text.path),
                     format!("links to {path}, which is not there"),
@@ -65,6 +65,12 @@ fn dead_links(text: &Text, there: &BTreeSet<&str>, findings: &mut Vec<Finding>) 
             }
         }
     }
+}
+
+/// Whether the path is one of our files, or a folder of them.
+fn is_there(path: &str, there: &BTreeSet<&str>) -> bool {
+    let folder = format!("{path}/");
+    there.contains(path) || there.iter().any(|file| file.starts_with(&folder))
 }
 
 /// Names of pages, in prose or comments, that are no page of ours: a reader who follows them finds nothing.
@@ -86,6 +92,23 @@ fn strange_pages(text: &Text, there: &BTreeSet<&str>, findings: &mut Vec<Finding
                     format!("speaks of {word}, which is not here"),
                 ));
             }
+        }
+    }
+}
+
+/// Names of scripts that are not there. The changelog may speak of a script that was there once.
+fn strange_scripts(text: &Text, there: &BTreeSet<&str>, findings: &mut Vec<Finding>) {
+    if text.path.starts_with("xtask/") || text.path == "CHANGELOG.md" {
+        return;
+    }
+    let is_path = |c: char| c.is_ascii_alphanumeric() || "._-/".contains(c);
+    for (number, line) in (1..).zip(text.text.lines()) {
+        let words = line.split(|c: char| !is_path(c)).map(|word| word.trim_end_matches(['.', '/']));
+        for script in words.filter(|word| word.starts_with("scripts/") && !is_there(word, there)) {
+            findings.push(Finding::new(
+                format!("{}:{number}", text.path),
+                format!("speaks of {script}, which is not here"),
+            ));
         }
     }
 }
@@ -133,5 +156,17 @@ mod tests {
         assert_eq!(said(&[("a.rs", "// see ARCHITECTURE.md.\n// and notes.md")]), Vec::<String>::new());
         let found = said(&[("a.rs", "// see PLAN.md.")]);
         assert_eq!(found, ["error: a.rs:1: speaks of PLAN.md, which is not here"]);
+    }
+
+    #[test]
+    fn scripts_that_are_not_here_are_not_spoken_of() {
+        let good =
+            "Run `scripts/sim 7`, or scripts/sim. The folders scripts/ and `scripts/measure/` are there.";
+        assert_eq!(
+            said(&[("a.md", good), ("scripts/sim", ""), ("scripts/measure/memory", "")]),
+            Vec::<String>::new()
+        );
+        let found = said(&[("a.rs", "x\n// See `scripts/measure/gone`.")]);
+        assert_eq!(found, ["error: a.rs:2: speaks of scripts/measure/gone, which is not here"]);
     }
 }
