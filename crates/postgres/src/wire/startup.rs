@@ -66,7 +66,7 @@ pub(crate) fn start(
     ];
     let parameters = parameters.into_iter().chain(login.settings.iter().copied());
     frontend::startup_message(parameters, transport.outgoing()).map_err(in_login)?;
-    let mut stage = Stage::PendingRead;
+    let mut stage = Stage::Begun;
     let mut session = Session { parameters: BTreeMap::new(), backend_pid: 0 };
     loop {
         let bytes_max = STARTUP_BYTES_MAX;
@@ -79,7 +79,7 @@ pub(crate) fn start(
             }
             // A notice at this point is for people who log in, such as a warning about the collation.
             (Message::NoticeResponse(_), _) => {}
-            (Message::AuthenticationCleartextPassword, Stage::PendingRead) => {
+            (Message::AuthenticationCleartextPassword, Stage::Begun) => {
                 if !login.is_private {
                     return Err(StartError::Refused(
                         "the server asks for the password in clear text, and the connection has no TLS"
@@ -90,12 +90,12 @@ pub(crate) fn start(
                     .map_err(in_login)?;
                 stage = Stage::Answered;
             }
-            (Message::AuthenticationMd5Password(body), Stage::PendingRead) => {
+            (Message::AuthenticationMd5Password(body), Stage::Begun) => {
                 let hash = md5_hash(login.user.as_bytes(), password(login)?.as_bytes(), body.salt());
                 frontend::password_message(hash.as_bytes(), transport.outgoing()).map_err(in_login)?;
                 stage = Stage::Answered;
             }
-            (Message::AuthenticationSasl(body), Stage::PendingRead) => {
+            (Message::AuthenticationSasl(body), Stage::Begun) => {
                 let mut offered = body.mechanisms();
                 let (mut has_plain, mut has_plus) = (false, false);
                 while let Some(mechanism) = offered.next().map_err(|error| violation(error.to_string()))? {
@@ -136,7 +136,7 @@ pub(crate) fn start(
                 stage = Stage::Answered;
             }
             // After the start of SCRAM the server has to prove itself first, so this arm leaves that stage out.
-            (Message::AuthenticationOk, Stage::PendingRead | Stage::Answered) => stage = Stage::In,
+            (Message::AuthenticationOk, Stage::Begun | Stage::Answered) => stage = Stage::In,
             (
                 Message::AuthenticationGss
                 | Message::AuthenticationKerberosV5
@@ -167,7 +167,7 @@ pub(crate) fn start(
 /// How far the authentication is.
 enum Stage {
     /// The server has to say what it wants.
-    PendingRead,
+    Begun,
     /// SCRAM is under way.
     Scram(Box<ScramSha256>),
     /// The server has to say whether the password is right.
