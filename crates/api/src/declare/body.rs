@@ -16,7 +16,7 @@
 //! ```
 //!
 //! A line declares a member. It has the field, the name on the wire if that differs, the type, and how the member is read and written. The
-//! last one is a [part](crate::declare::part) with a [kind](crate::declare::kind). A part may also be several members that belong together, such as those
+//! last one is a [field codec](crate::declare::field_codec) with a [value codec](crate::declare::value_codec). A field may also be several members that belong together, such as those
 //! that say a time.
 //!
 //! The roles. A `request` has `parse` and `to_json`, and refuses unknown members. An `answer` is read and written by serde, and skips
@@ -24,9 +24,9 @@
 //! is a request on one line of NDJSON, an `export` is one in an export, a `row` is a line of an answer. A `group` is a part of other
 //! bodies.
 
+use crate::declare::field_codec::{Field, FieldCodec};
 use crate::declare::form::{Form, Reader, Source};
 use crate::declare::json::{self, Known};
-use crate::declare::part::{Field, Part};
 use crate::declare::schema::{Member, Schema};
 use crate::declare::value;
 use crate::text::bad_request::BadRequest;
@@ -36,8 +36,8 @@ use serde_json::value::RawValue;
 /// Maximum number of members of a body.
 pub(crate) const MEMBERS_MAX: usize = 48;
 
-/// The values of a request's members, in the order of their declarations. Each member has one slot.
-pub(crate) type Slots<'s, 'a> = &'s [Option<&'a RawValue>];
+/// The raw members of a request: the text of each value, in the order of the declarations. `None`: the request has no such member.
+pub(crate) type RawMembers<'s, 'a> = &'s [Option<&'a RawValue>];
 
 /// The body of an answer, for clients that read strict JSON or for clients that read any.
 ///
@@ -72,14 +72,14 @@ pub(crate) trait Body: Sized {
     /// Number of members.
     fn count() -> usize;
 
-    /// The slot of the member `name`.
+    /// The index of the member `name`.
     fn find(name: &str) -> Option<usize>;
 
     /// Reads the members.
-    fn read(slots: Slots<'_, '_>, source: Source) -> Result<Self, BadRequest>;
+    fn read(raw: RawMembers<'_, '_>, source: Source) -> Result<Self, BadRequest>;
 
     /// Reads the members of a patch; members that it leaves out keep their values.
-    fn over(self, slots: Slots<'_, '_>) -> Result<Self, BadRequest>;
+    fn patch(self, raw: RawMembers<'_, '_>) -> Result<Self, BadRequest>;
 
     /// Writes the members.
     fn write<M: SerializeMap>(&self, map: &mut M, form: Form) -> Result<(), M::Error>;
@@ -91,26 +91,26 @@ pub(crate) trait Body: Sized {
     fn schema() -> Schema;
 
     /// Reads the text of a request. An empty text counts as an object without members.
-    fn of_bytes(bytes: &[u8]) -> Result<Self, BadRequest> {
-        let mut slots = [None; MEMBERS_MAX];
-        json::read_members(bytes, &Self::KNOWN, &mut slots)?;
-        Self::read(&slots, Source::Request)
+    fn parse(bytes: &[u8]) -> Result<Self, BadRequest> {
+        let mut raw = [None; MEMBERS_MAX];
+        json::read_members(bytes, &Self::KNOWN, &mut raw)?;
+        Self::read(&raw, Source::Request)
     }
 
     /// Reads a member whose value is this object. The caller adds the path with [`inside`](crate::text::bad_request::inside).
-    fn of_value(raw: &RawValue, source: Source) -> Result<Self, BadRequest> {
-        Self::check_object(raw)?;
-        let mut slots = [None; MEMBERS_MAX];
-        json::read_object(raw.get().as_bytes(), &Self::KNOWN, &mut slots, source)?;
-        Self::read(&slots, source)
+    fn from_value(value: &RawValue, source: Source) -> Result<Self, BadRequest> {
+        let mut members = [None; MEMBERS_MAX];
+        Self::check_object(value)?;
+        json::read_object(value.get().as_bytes(), &Self::KNOWN, &mut members, source)?;
+        Self::read(&members, source)
     }
 
     /// Reads a patch of this object.
-    fn patched(self, raw: &RawValue) -> Result<Self, BadRequest> {
-        Self::check_object(raw)?;
-        let mut slots = [None; MEMBERS_MAX];
-        json::read_object(raw.get().as_bytes(), &Self::KNOWN, &mut slots, Source::Request)?;
-        self.over(&slots)
+    fn patch_value(self, value: &RawValue) -> Result<Self, BadRequest> {
+        let mut members = [None; MEMBERS_MAX];
+        Self::check_object(value)?;
+        json::read_object(value.get().as_bytes(), &Self::KNOWN, &mut members, Source::Request)?;
+        self.patch(&members)
     }
 
     /// Refuses anything but an object.
@@ -127,10 +127,10 @@ pub(crate) trait Body: Sized {
 }
 
 /// The names of the members that a request has, in the order of the request.
-pub(crate) fn named<B: Body>(slots: Slots<'_, '_>) -> Vec<&'static str> {
+pub(crate) fn named<B: Body>(raw: RawMembers<'_, '_>) -> Vec<&'static str> {
     let mut named: Vec<_> = (B::KNOWN.names)()
         .into_iter()
-        .zip(slots)
+        .zip(raw)
         .filter_map(|(name, slot)| slot.map(|raw| (raw.get().as_ptr(), name)))
         .collect();
     named.sort_unstable();
@@ -138,33 +138,33 @@ pub(crate) fn named<B: Body>(slots: Slots<'_, '_>) -> Vec<&'static str> {
 }
 
 /// The first two members that a request has, if it has more than one.
-pub(crate) fn two_of<B: Body>(slots: Slots<'_, '_>) -> Option<(&'static str, &'static str)> {
-    if slots.iter().flatten().count() < 2 {
+pub(crate) fn two_of<B: Body>(raw: RawMembers<'_, '_>) -> Option<(&'static str, &'static str)> {
+    if raw.iter().flatten().count() < 2 {
         return None;
     }
-    match named::<B>(slots)[..] {
+    match named::<B>(raw)[..] {
         [first, second, ..] => Some((first, second)),
         _ => None,
     }
 }
 
 /// A value whose members on the wire differ from its fields.
-pub(crate) trait Meaning: Sized {
+pub(crate) trait Mapped: Sized {
     /// The members.
     type Members: Body;
 
     /// The value of these members. `before` is the value that a patch changes.
-    fn of_members(
+    fn from_members(
         members: Self::Members,
         before: Option<Self>,
-        slots: Slots<'_, '_>,
+        raw: RawMembers<'_, '_>,
     ) -> Result<Self, BadRequest>;
 
     /// The members of this value.
     fn to_members(&self) -> Self::Members;
 }
 
-impl<T: Meaning> Body for T {
+impl<T: Mapped> Body for T {
     const NAME: &'static str = T::Members::NAME;
     const EXAMPLE: &'static str = T::Members::EXAMPLE;
     const KNOWN: Known = T::Members::KNOWN;
@@ -178,13 +178,13 @@ impl<T: Meaning> Body for T {
         T::Members::find(name)
     }
 
-    fn read(slots: Slots<'_, '_>, source: Source) -> Result<T, BadRequest> {
-        T::of_members(T::Members::read(slots, source)?, None, slots)
+    fn read(raw: RawMembers<'_, '_>, source: Source) -> Result<T, BadRequest> {
+        T::from_members(T::Members::read(raw, source)?, None, raw)
     }
 
-    fn over(self, slots: Slots<'_, '_>) -> Result<T, BadRequest> {
-        let members = T::Members::read(slots, Source::Request)?;
-        T::of_members(members, Some(self), slots)
+    fn patch(self, raw: RawMembers<'_, '_>) -> Result<T, BadRequest> {
+        let members = T::Members::read(raw, Source::Request)?;
+        T::from_members(members, Some(self), raw)
     }
 
     fn write<M: SerializeMap>(&self, map: &mut M, form: Form) -> Result<(), M::Error> {
@@ -217,15 +217,15 @@ pub(crate) fn description(doc: &[&'static str]) -> String {
     lines.join(" ")
 }
 
-/// Ties a part to the type of its field.
-pub(crate) fn typed<V, P: Part<Value = V>, U>(field: Field<P, U>) -> Field<P, U> {
+/// Ties a field codec to the type of its field.
+pub(crate) fn typed<V, P: FieldCodec<Value = V>, U>(field: Field<P, U>) -> Field<P, U> {
     field
 }
 
-/// Takes as many slots as `part` has members from the front of `slots`, and returns them.
-pub(crate) fn cut<'s, 'a>(slots: &mut Slots<'s, 'a>, part: &impl Part) -> Slots<'s, 'a> {
-    let (mine, others) = slots.split_at(part.count());
-    *slots = others;
+/// Takes as many raw members as `part` has from the front of `raw`, and returns them.
+pub(crate) fn cut<'s, 'a>(raw: &mut RawMembers<'s, 'a>, part: &impl FieldCodec) -> RawMembers<'s, 'a> {
+    let (mine, others) = raw.split_at(part.count());
+    *raw = others;
     mine
 }
 
@@ -309,7 +309,7 @@ macro_rules! role {
         impl<'de> serde::Deserialize<'de> for $Name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let raw = Box::<serde_json::value::RawValue>::deserialize(deserializer)?;
-                $crate::declare::body::Body::of_value(&raw, $crate::declare::Source::Answer).map_err(serde::de::Error::custom)
+                $crate::declare::body::Body::from_value(&raw, $crate::declare::Source::Answer).map_err(serde::de::Error::custom)
             }
         }
     };
@@ -324,7 +324,7 @@ macro_rules! role {
             /// Text that is not a JSON object, or nests deeper than 64 levels; members that are unknown, given twice, missing, or of the
             /// wrong kind; values outside their limits; members that are not allowed together.
             pub fn parse(bytes: &[u8]) -> Result<Self, $crate::BadRequest> {
-                <Self as $crate::declare::body::Body>::of_bytes(bytes)
+                <Self as $crate::declare::body::Body>::parse(bytes)
             }
 
             /// The text as [`parse`](Self::parse) reads it.
@@ -377,29 +377,29 @@ macro_rules! body {
             };
 
             fn count() -> usize {
-                0 $(+ $crate::declare::part::Part::count(&$crate::declare::body::typed::<$type, _, _>($part).part))*
+                0 $(+ $crate::declare::field_codec::FieldCodec::count(&$crate::declare::body::typed::<$type, _, _>($part).part))*
             }
 
             fn find(name: &str) -> Option<usize> {
                 let _before = 0;
                 $(
                     let part = $crate::declare::body::typed::<$type, _, _>($part).part;
-                    let found = $crate::declare::part::Part::find(&part, $crate::declare::body::wire_name!($field $($wire)?), name);
+                    let found = $crate::declare::field_codec::FieldCodec::find(&part, $crate::declare::body::wire_name!($field $($wire)?), name);
                     if let Some(at) = found {
                         return Some(_before + at);
                     }
-                    let _before = _before + $crate::declare::part::Part::count(&part);
+                    let _before = _before + $crate::declare::field_codec::FieldCodec::count(&part);
                 )*
                 None
             }
 
             fn read(
-                slots: $crate::declare::body::Slots<'_, '_>,
+                raw: $crate::declare::body::RawMembers<'_, '_>,
                 source: $crate::declare::Source,
             ) -> Result<Self, $crate::text::bad_request::BadRequest> {
                 let _is_request = source.is_checked();
-                $(if _is_request { ($first)(slots)?; })?
-                let mut _rest = slots;
+                $(if _is_request { ($first)(raw)?; })?
+                let mut _rest = raw;
                 let body = Self {
                     $($field: {
                         let field = $crate::declare::body::typed::<$type, _, _>($part);
@@ -407,21 +407,21 @@ macro_rules! body {
                         field.read(name, $crate::declare::body::cut(&mut _rest, &field.part), source)?
                     },)*
                 };
-                $(if _is_request { ($check)(&body, slots)?; })?
+                $(if _is_request { ($check)(&body, raw)?; })?
                 Ok(body)
             }
 
-            fn over(self, slots: $crate::declare::body::Slots<'_, '_>) -> Result<Self, $crate::text::bad_request::BadRequest> {
-                $(($first)(slots)?;)?
-                let mut _rest = slots;
+            fn patch(self, raw: $crate::declare::body::RawMembers<'_, '_>) -> Result<Self, $crate::text::bad_request::BadRequest> {
+                $(($first)(raw)?;)?
+                let mut _rest = raw;
                 let body = Self {
                     $($field: {
                         let field = $crate::declare::body::typed::<$type, _, _>($part);
                         let name = $crate::declare::body::wire_name!($field $($wire)?);
-                        field.over(name, $crate::declare::body::cut(&mut _rest, &field.part), self.$field)?
+                        field.patch(name, $crate::declare::body::cut(&mut _rest, &field.part), self.$field)?
                     },)*
                 };
-                $(($check)(&body, slots)?;)?
+                $(($check)(&body, raw)?;)?
                 Ok(body)
             }
 
@@ -439,7 +439,7 @@ macro_rules! body {
                     let what = $crate::declare::body::description(&[$($crate::declare::body::doc_text!($($about)*)),*]);
                     let field = $crate::declare::body::typed::<$type, _, _>($part);
                     let name = $crate::declare::body::wire_name!($field $($wire)?);
-                    $crate::declare::part::Part::describe(&field.part, name, what, field.is_required, &mut _all);
+                    $crate::declare::field_codec::FieldCodec::describe(&field.part, name, what, field.is_required, &mut _all);
                 )*
                 _all
             }

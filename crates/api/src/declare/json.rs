@@ -14,9 +14,9 @@ pub const JSON_DEPTH_MAX: usize = 64;
 
 /// The members that a request may have, and hints for other names.
 pub(crate) struct Known {
-    /// The slot of the member with this name.
+    /// The index of the member with this name.
     pub(crate) find: fn(&str) -> Option<usize>,
-    /// All names, in the order of their slots.
+    /// All names, in the order of their declarations.
     pub(crate) names: fn() -> Vec<&'static str>,
     /// Members that the documents announce for a later version. Their refusal says so, instead of calling them misspelt.
     pub(crate) later: &'static [&'static str],
@@ -24,7 +24,7 @@ pub(crate) struct Known {
     pub(crate) elsewhere: &'static [(&'static str, &'static str)],
 }
 
-/// Reads `bytes` as one object, each value into the slot of its member. An empty text, or one of white space, counts as an object without
+/// Reads `bytes` as one object, each value to the index of its member. An empty text, or one of white space, counts as an object without
 /// members. The reason is that in most requests every member has a default, and many clients cannot send an empty object.
 ///
 /// `RawValue` keeps the text of each value. So a payload is never re-encoded, and a number is read by the rule of its member, not through a

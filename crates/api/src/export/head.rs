@@ -1,7 +1,7 @@
 //! The first and the last line of an export.
 
 use crate::declare::{
-    Kind, body, count, flag, flat, has, instant, list, may, number, or, schema, text, unless,
+    ValueCodec, body, count, flag, flat, has, instant, list, may, number, or, schema, text, unless,
 };
 use crate::text::bad_request::BadRequest;
 use crate::text::portable::INTEGER_MAX;

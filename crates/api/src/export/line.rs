@@ -83,13 +83,13 @@ impl ExportLine {
 
     fn of(name: &str, raw: &RawValue, source: Source) -> Result<Self, BadRequest> {
         Ok(match name {
-            "export" => Self::Header(HeaderMembers::of_value(raw, source)?.header),
-            "queue" => Self::Queue(Box::new(ExportQueue::of_value(raw, source)?)),
+            "export" => Self::Header(HeaderMembers::from_value(raw, source)?.header),
+            "queue" => Self::Queue(Box::new(ExportQueue::from_value(raw, source)?)),
             "task" => Self::Task(Box::new(ExportTask::of(raw, false, source)?)),
             "dead" => Self::Task(Box::new(ExportTask::of(raw, true, source)?)),
-            "schedule" => Self::Schedule(Box::new(ExportSchedule::of_value(raw, source)?)),
+            "schedule" => Self::Schedule(Box::new(ExportSchedule::from_value(raw, source)?)),
             "cursor" => Self::Cursor(cursor(raw)?),
-            _ => Self::End(ExportEnd::of_value(raw, source)?),
+            _ => Self::End(ExportEnd::from_value(raw, source)?),
         })
     }
 

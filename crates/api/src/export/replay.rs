@@ -1,7 +1,7 @@
 //! Lines of `tickwheel replay` as NDJSON: the input has operations with their times, and the output has deliveries.
 
 use crate::declare::{
-    Meaning, Slots, body, duration, has, instant, key, may, named, one_of, or_made, role, text,
+    Mapped, RawMembers, body, duration, has, instant, key, may, named, one_of, or_made, role, text,
 };
 use crate::text::bad_request::BadRequest;
 use crate::values::due::Due;
@@ -76,13 +76,17 @@ pub enum ReplayOp {
     Cancel,
 }
 
-impl Meaning for ReplayLine {
+impl Mapped for ReplayLine {
     type Members = LineMembers;
 
-    fn of_members(members: LineMembers, _: Option<Self>, slots: Slots<'_, '_>) -> Result<Self, BadRequest> {
+    fn from_members(
+        members: LineMembers,
+        _: Option<Self>,
+        raw: RawMembers<'_, '_>,
+    ) -> Result<Self, BadRequest> {
         let LineMembers { at: at_ms, op, queue, key, delay, due_at, payload } = members;
         if op == Op::Cancel {
-            let other = named::<LineMembers>(slots).into_iter().find(|name| !OF_CANCEL.contains(name));
+            let other = named::<LineMembers>(raw).into_iter().find(|name| !OF_CANCEL.contains(name));
             return other.map_or(Ok(Self { at_ms, queue, key, op: ReplayOp::Cancel }), |name| {
                 Err(BadRequest::member(name, "means nothing to a cancel", "leave it out"))
             });

@@ -1,6 +1,6 @@
 //! A schedule and its progress as a line of an export.
 
-use crate::declare::{Kind, body, count, has, instant, list, may, object, quiet, text, unless};
+use crate::declare::{ValueCodec, body, count, has, instant, list, may, object, quiet, text, unless};
 use crate::queues::schedule::ScheduleSpec;
 use crate::text::bad_request::BadRequest;
 

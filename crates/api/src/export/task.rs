@@ -2,8 +2,8 @@
 
 use crate::declare::json::{self, Known};
 use crate::declare::{
-    Body, Kind, MEMBERS_MAX, Schema, Source, body, choice, count, duration, flag, flat, has, instant, list,
-    may, members_of, number, object, one_of, or_made, quiet, schema, text, unless,
+    Body, MEMBERS_MAX, Schema, Source, ValueCodec, body, choice, count, duration, flag, flat, has, instant,
+    list, may, members_of, number, object, one_of, or_made, quiet, schema, text, unless,
 };
 use crate::tasks::task::{DeathBody, DeathReason, FailureBody, TaskState};
 use crate::text::bad_request::BadRequest;

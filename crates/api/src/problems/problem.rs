@@ -1,7 +1,7 @@
 //! Error answers: `application/problem+json` of RFC 9457.
 
 use crate::declare::schema::one_of;
-use crate::declare::{Kind, body, choice, count, has, json, may, number, text};
+use crate::declare::{ValueCodec, body, choice, count, has, json, may, number, text};
 use crate::problems::cancel_outcome::CancelOutcome;
 use crate::problems::problem_kind::ProblemKind;
 use crate::text::bad_request::{BadRequest, Location, shown};

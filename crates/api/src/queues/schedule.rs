@@ -1,8 +1,8 @@
 //! Schedules: recurring rules that put tasks.
 
 use crate::declare::{
-    Kind, Meaning, Rule, Slots, body, choice, count, duration, flag, flat, has, instant, key, list, may,
-    members_of, number, object, or, or_made, or_null, shown, text, unless,
+    Mapped, RawMembers, Rule, ValueCodec, body, choice, count, duration, flag, flat, has, instant, key, list,
+    may, members_of, number, object, or, or_made, or_null, shown, text, unless,
 };
 use crate::tasks::terms::Terms;
 use crate::text::bad_request::BadRequest;
@@ -171,10 +171,14 @@ impl ScheduleSpec {
     }
 }
 
-impl Meaning for CadenceBody {
+impl Mapped for CadenceBody {
     type Members = CadenceMembers;
 
-    fn of_members(members: CadenceMembers, _: Option<Self>, _: Slots<'_, '_>) -> Result<Self, BadRequest> {
+    fn from_members(
+        members: CadenceMembers,
+        _: Option<Self>,
+        _: RawMembers<'_, '_>,
+    ) -> Result<Self, BadRequest> {
         let CadenceMembers { cron, tz, every, fixed_delay } = members;
         let named =
             [("cron", cron.is_some()), ("every", every.is_some()), ("fixed_delay", fixed_delay.is_some())];

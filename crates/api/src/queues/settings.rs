@@ -1,7 +1,7 @@
 //! The settings of a queue.
 
 use crate::declare::json::{self, Known};
-use crate::declare::{Body, Kind, MEMBERS_MAX, body, duration, nullable, number, object, or};
+use crate::declare::{Body, MEMBERS_MAX, ValueCodec, body, duration, nullable, number, object, or};
 use crate::text::bad_request::BadRequest;
 use crate::values::limits::{LEASE_MS_MAX, LEASE_MS_MIN, LIMIT_MAX};
 use crate::values::rate::{RATE_TASKS_MAX, Rate, RateBody};
@@ -68,7 +68,7 @@ impl SettingsBody {
         // A burst of 1 was given, because it is what a hard limit needs.
         let is_default = |burst| burst > 1 && self.rate.is_some_and(|rate| rate.tasks == burst);
         let stays = |burst: &u64| new_rate.is_none_or(|rate| rate.get() != "null" && !is_default(*burst));
-        Self { burst: self.burst.filter(stays), ..self }.over(&slots)
+        Self { burst: self.burst.filter(stays), ..self }.patch(&slots)
     }
 
     fn check_burst(&self) -> Result<(), BadRequest> {

@@ -158,13 +158,13 @@ body! {
         /// The time of the server.
         now_ms as "now": i64 = has(instant());
         /// Whether the event has all rows.
-        whole: bool = has(crate::declare::kind::flag());
+        whole: bool = has(crate::declare::value_codec::flag());
         /// The rows. At most 1,000 queues have one: those with the oldest ready tasks first, then those with the most.
         queues: Vec<QueueRow> = has(list(object(), ""));
         /// The queues that have no row any more.
         removed: Vec<String> = has(list(text(200, ""), ""));
         /// Whether there are queues beyond the 1,000 with a row.
-        more: bool = has(crate::declare::kind::flag());
+        more: bool = has(crate::declare::value_codec::flag());
     }
 }
 

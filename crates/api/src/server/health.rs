@@ -1,7 +1,7 @@
 //! The health of a server.
 
 use crate::declare::{
-    Form, Kind, Source, body, choice, count, flag, has, list, object, or_null, shown, text, value,
+    Form, Source, ValueCodec, body, choice, count, flag, has, list, object, or_null, shown, text, value,
 };
 use crate::text::bad_request::BadRequest;
 use serde::Serializer;
@@ -100,7 +100,7 @@ body! {
 /// An integer that may be negative.
 struct Signed;
 
-impl Kind for Signed {
+impl ValueCodec for Signed {
     type Value = i64;
 
     fn read(&self, path: &str, raw: &RawValue, _: Source) -> Result<i64, BadRequest> {

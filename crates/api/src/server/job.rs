@@ -1,7 +1,7 @@
 //! Jobs: changes of many tasks that go on after their calls were answered.
 
 use crate::declare::{
-    Meaning, Slots, body, choice, count, flag, has, list, may, object, role, shown, text, unless,
+    Mapped, RawMembers, body, choice, count, flag, has, list, may, object, role, shown, text, unless,
 };
 use crate::tasks::bulk::SkippedBody;
 use crate::text::bad_request::BadRequest;
@@ -119,10 +119,10 @@ body! {
     }
 }
 
-impl Meaning for JobBody {
+impl Mapped for JobBody {
     type Members = JobMembers;
 
-    fn of_members(members: JobMembers, _: Option<Self>, _: Slots<'_, '_>) -> Result<Self, BadRequest> {
+    fn from_members(members: JobMembers, _: Option<Self>, _: RawMembers<'_, '_>) -> Result<Self, BadRequest> {
         let JobMembers {
             id,
             queue,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::declare::{
-    Kind, body, choice, duration, flag, has, list, nullable, number, object, unless, unless_made, word,
+    ValueCodec, body, choice, duration, flag, has, list, nullable, number, object, unless, unless_made, word,
 };
 use crate::text::bad_request::BadRequest;
 use crate::values::retry::RetryBody;
@@ -147,7 +147,7 @@ impl TargetBody {
 }
 
 /// A list of statuses of HTTP.
-fn statuses() -> impl Kind<Value = Vec<u16>> {
+fn statuses() -> impl ValueCodec<Value = Vec<u16>> {
     list(number(200, 599), "write a list of numbers: [410]").of(0, 50)
 }
 

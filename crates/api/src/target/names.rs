@@ -6,7 +6,7 @@ use serde::Serializer;
 use serde_json::value::RawValue;
 use serde_json::{Value as Json, json};
 
-use crate::declare::{Form, Kind, Source, value};
+use crate::declare::{Form, Source, ValueCodec, value};
 use crate::text::bad_request::BadRequest;
 
 /// Texts by name, at most `max`.
@@ -19,7 +19,7 @@ pub(crate) struct Names {
     max: usize,
 }
 
-impl Kind for Names {
+impl ValueCodec for Names {
     type Value = BTreeMap<String, String>;
 
     fn read(&self, path: &str, raw: &RawValue, source: Source) -> Result<Self::Value, BadRequest> {

@@ -27,7 +27,7 @@ body! {
         /// The token behind `Bearer`.
         bearer: Option<SecretBody> = may(secret());
         /// User and password.
-        basic: Option<BasicBody> = may(crate::declare::kind::object());
+        basic: Option<BasicBody> = may(crate::declare::value_codec::object());
     }
     example: r#"{"bearer": {"name": "orders"}}"#;
     rules: &[Rule::One(&["bearer", "basic"])];

@@ -7,7 +7,7 @@ use serde::ser::SerializeMap;
 use serde_json::value::RawValue;
 use serde_json::{Value as Json, json};
 
-use crate::declare::{Body, Form, Kind, Source, body, flag, may, or_null, text};
+use crate::declare::{Body, Form, Source, ValueCodec, body, flag, may, or_null, text};
 use crate::text::bad_request::{BadRequest, inside};
 
 /// Maximum length of a secret (bytes).
@@ -61,7 +61,7 @@ pub(crate) fn secret() -> Secret {
 /// See [`secret`].
 pub(crate) struct Secret;
 
-impl Kind for Secret {
+impl ValueCodec for Secret {
     type Value = SecretBody;
 
     fn read(&self, path: &str, raw: &RawValue, source: Source) -> Result<SecretBody, BadRequest> {
@@ -80,7 +80,7 @@ impl Kind for Secret {
         if !raw.get().starts_with('{') {
             return Err(refused("is not a secret"));
         }
-        let members = SecretMembers::of_value(raw, source).map_err(|refused| inside(path, refused))?;
+        let members = SecretMembers::from_value(raw, source).map_err(|refused| inside(path, refused))?;
         match (members.name.flatten(), members.set.flatten()) {
             (Some(name), None) if !name.is_empty() && name.len() <= NAME_BYTES_MAX => {
                 Ok(SecretBody::Name(name))

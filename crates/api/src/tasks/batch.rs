@@ -2,8 +2,8 @@
 
 use crate::declare::json::{self, find_text};
 use crate::declare::{
-    Body, Form, Kind, Meaning, Member, Part, Slots, Source, body, choice, flag, has, instant, key, may,
-    named, number, object, one_of, role, schema, unless,
+    Body, FieldCodec, Form, Mapped, Member, RawMembers, Source, ValueCodec, body, choice, flag, has, instant,
+    key, may, named, number, object, one_of, role, schema, unless,
 };
 use crate::problems::cancel_outcome::CancelOutcome;
 use crate::problems::problem::Problem;
@@ -62,10 +62,10 @@ pub(crate) enum Change {
     Patch(PatchBody),
 }
 
-/// The members of a put. The members of a patch are among them, in the same slots.
+/// The members of a put. The members of a patch are among them, at the same indexes.
 struct ChangeMembers;
 
-impl Part for ChangeMembers {
+impl FieldCodec for ChangeMembers {
     type Value = Change;
 
     fn count(&self) -> usize {
@@ -76,7 +76,7 @@ impl Part for ChangeMembers {
         PutBody::find(name)
     }
 
-    fn read(&self, _: &'static str, _: Slots<'_, '_>, _: Source) -> Result<Change, BadRequest> {
+    fn read(&self, _: &'static str, _: RawMembers<'_, '_>, _: Source) -> Result<Change, BadRequest> {
         Ok(Change::None)
     }
 
@@ -111,12 +111,12 @@ impl Op {
         }
     }
 
-    fn refuse_others(self, slots: Slots<'_, '_>) -> Result<(), BadRequest> {
-        let others = |at: usize| slots[at].is_some();
+    fn refuse_others(self, raw: RawMembers<'_, '_>) -> Result<(), BadRequest> {
+        let others = |at: usize| raw[at].is_some();
         if !(0..LineMembers::count()).any(others) {
             return Ok(());
         }
-        match named::<LineMembers>(slots).into_iter().find(|name| !self.takes(name)) {
+        match named::<LineMembers>(raw).into_iter().find(|name| !self.takes(name)) {
             None => Ok(()),
             Some(name) => {
                 let op = if self == Self::Patch { "patch" } else { "cancel" };
@@ -126,12 +126,16 @@ impl Op {
     }
 }
 
-impl Meaning for BatchLine {
+impl Mapped for BatchLine {
     type Members = LineMembers;
 
-    fn of_members(members: LineMembers, _: Option<Self>, slots: Slots<'_, '_>) -> Result<Self, BadRequest> {
+    fn from_members(
+        members: LineMembers,
+        _: Option<Self>,
+        raw: RawMembers<'_, '_>,
+    ) -> Result<Self, BadRequest> {
         let LineMembers { op, key, mode, if_match, revoke, .. } = members;
-        let change = &slots[LineMembers::count() - PutBody::count()..];
+        let change = &raw[LineMembers::count() - PutBody::count()..];
         let op = match op {
             Op::Put => {
                 let (body, mode) = (PutBody::read(change, Source::Request)?, mode.unwrap_or_default());
@@ -139,11 +143,11 @@ impl Meaning for BatchLine {
                 BatchOp::Put { body, mode }
             }
             Op::Patch => {
-                op.refuse_others(slots)?;
+                op.refuse_others(raw)?;
                 BatchOp::Patch(PatchBody::read(change, Source::Request)?)
             }
             Op::Cancel => {
-                op.refuse_others(slots)?;
+                op.refuse_others(raw)?;
                 BatchOp::Cancel
             }
         };
@@ -237,7 +241,7 @@ impl BatchLine {
     ///
     /// The errors of [`PutBody::parse`] and [`PatchBody::parse`]; a line without `op` or `key`; a member that the operation does not have.
     pub fn parse(bytes: &[u8]) -> Result<Self, BadBatchLine> {
-        Self::of_bytes(bytes).map_err(|refusal| BadBatchLine { key: find_text(bytes, "key"), refusal })
+        <Self as Body>::parse(bytes).map_err(|refusal| BadBatchLine { key: find_text(bytes, "key"), refusal })
     }
 
     /// The line as [`parse`](Self::parse) reads it, with no line end in it or after it. A JSON payload that was written over several lines

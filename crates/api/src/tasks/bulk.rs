@@ -1,8 +1,8 @@
 //! Calls that change many tasks at once: cancel, move, purge, redrive.
 
 use crate::declare::{
-    Form, Kind, Meaning, Rule, Slots, Source, body, count, duration, flag, has, may, members_of, object, or,
-    schema, two_of, unless, value,
+    Form, Mapped, RawMembers, Rule, Source, ValueCodec, body, count, duration, flag, has, may, members_of,
+    object, or, schema, two_of, unless, value,
 };
 use crate::tasks::filter::{TaskFilter, filter, fits_its_state};
 use crate::tasks::task::TaskState;
@@ -105,7 +105,7 @@ body! {
         /// Each task becomes due this much later than before, or earlier: `1h`, `-1h`. A task that would be due before now is due now.
         by: Option<i64> = may(SignedDuration);
     }
-    first: |slots| one_place(two_of::<Self>(slots));
+    first: |raw| one_place(two_of::<Self>(raw));
 }
 
 fn one_place(named: Option<(&str, &str)>) -> Result<(), BadRequest> {
@@ -114,10 +114,14 @@ fn one_place(named: Option<(&str, &str)>) -> Result<(), BadRequest> {
     Err(BadRequest::member(second, what, "keep one of them"))
 }
 
-impl Meaning for MoveTo {
+impl Mapped for MoveTo {
     type Members = MoveMembers;
 
-    fn of_members(members: MoveMembers, _: Option<Self>, _: Slots<'_, '_>) -> Result<Self, BadRequest> {
+    fn from_members(
+        members: MoveMembers,
+        _: Option<Self>,
+        _: RawMembers<'_, '_>,
+    ) -> Result<Self, BadRequest> {
         let MoveMembers { delay, at, at_ms, by } = members;
         let to = delay.map(Self::After).or(at.or(at_ms).map(Self::At)).or(by.map(Self::By));
         let hint = "name one of `delay`, `at` and `at_ms`, one instant for all, or `by`, which moves each from its own time";
@@ -137,7 +141,7 @@ impl Meaning for MoveTo {
 /// A duration that may be negative but not zero.
 struct SignedDuration;
 
-impl Kind for SignedDuration {
+impl ValueCodec for SignedDuration {
     type Value = i64;
 
     fn read(&self, path: &str, raw: &RawValue, _: Source) -> Result<i64, BadRequest> {

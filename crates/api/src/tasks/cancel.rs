@@ -1,7 +1,7 @@
 //! The definite answers to a cancel.
 
 use crate::declare::schema::one_of;
-use crate::declare::{Kind, body, choice, has};
+use crate::declare::{ValueCodec, body, choice, has};
 use crate::problems::cancel_outcome::CancelOutcome;
 
 body! {

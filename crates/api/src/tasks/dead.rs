@@ -1,8 +1,8 @@
 //! Dead tasks: the request and the answer of a redrive.
 
 use crate::declare::{
-    Kind, Meaning, Rule, Slots, body, choice, count, flag, has, key, list, may, number, role, schema, two_of,
-    unless,
+    Mapped, RawMembers, Rule, ValueCodec, body, choice, count, flag, has, key, list, may, number, role,
+    schema, two_of, unless,
 };
 use crate::tasks::filter::{TaskFilter, filter, has_no_state};
 use crate::text::bad_request::BadRequest;
@@ -40,17 +40,17 @@ body! {
         ("queue", "it stands in the path: POST /v1/queues/{q}/dead/redrive"),
     ];
     rules: &[Rule::OneOrNone(&["key", "id", "keys", "ids", "filter"]), Rule::With("dry_run", "filter")];
-    first: |slots: Slots<'_, '_>| one_of_them(two_of::<Self>(&slots[..DRY_RUN]));
-    check: |body: &Self, slots| is_of_filter(body, slots);
+    first: |raw: RawMembers<'_, '_>| one_of_them(two_of::<Self>(&raw[..DRY_RUN]));
+    check: |body: &Self, raw| is_of_filter(body, raw);
 }
 
 const IN_FILTER: &str = "it stands in `filter`";
-/// The slot of `dry_run`. The members before it say which tasks are meant.
+/// The index of `dry_run`. The members before it say which tasks are meant.
 const DRY_RUN: usize = 5;
 
 /// Refuses `dry_run` without `filter`: the other members name tasks that the caller knows.
-fn is_of_filter(body: &RedriveMembers, slots: Slots<'_, '_>) -> Result<(), BadRequest> {
-    if body.filter.is_some() || slots[DRY_RUN].is_none() {
+fn is_of_filter(body: &RedriveMembers, raw: RawMembers<'_, '_>) -> Result<(), BadRequest> {
+    if body.filter.is_some() || raw[DRY_RUN].is_none() {
         return Ok(());
     }
     let hint = "add `filter`, which may be `{}` for every dead task, or leave it out";
@@ -97,10 +97,14 @@ pub enum RedriveBody {
     },
 }
 
-impl Meaning for RedriveBody {
+impl Mapped for RedriveBody {
     type Members = RedriveMembers;
 
-    fn of_members(members: RedriveMembers, _: Option<Self>, _: Slots<'_, '_>) -> Result<Self, BadRequest> {
+    fn from_members(
+        members: RedriveMembers,
+        _: Option<Self>,
+        _: RawMembers<'_, '_>,
+    ) -> Result<Self, BadRequest> {
         let RedriveMembers { key, id, keys, ids, filter, dry_run } = members;
         let one = key.map(Self::Key).or(id.map(Self::Id));
         let many = filter.map(|filter| Self::Filter { filter, dry_run });

@@ -2,7 +2,7 @@
 
 use crate::declare::query::{self, Parameters};
 use crate::declare::{
-    Body, Form, Kind, Schema, Source, body, choice, may, object, schema, text, value, word,
+    Body, Form, Schema, Source, ValueCodec, body, choice, may, object, schema, text, value, word,
 };
 use crate::tasks::task::{DeathReason, TaskState};
 use crate::text::bad_request::{BadRequest, Location, shown};
@@ -49,7 +49,7 @@ body! {
 }
 
 /// The kind of the member `filter`.
-pub(crate) fn filter() -> impl Kind<Value = TaskFilter> {
+pub(crate) fn filter() -> impl ValueCodec<Value = TaskFilter> {
     object().hinted(|refused, raw| match raw.starts_with('{') {
         true => refused.hint.clone(),
         false => format!("{}, or `{{}}` for every task that is not dead", refused.hint),
@@ -116,7 +116,7 @@ fn group_id_schema() -> Json {
 /// An instant as in a query: RFC 3339, or milliseconds since 1970 as a number.
 struct TimeOrMs;
 
-impl Kind for TimeOrMs {
+impl ValueCodec for TimeOrMs {
     type Value = i64;
 
     fn read(&self, path: &str, raw: &RawValue, _: Source) -> Result<i64, BadRequest> {
@@ -143,7 +143,7 @@ impl Kind for TimeOrMs {
 /// A tag to look for.
 struct Tag;
 
-impl Kind for Tag {
+impl ValueCodec for Tag {
     type Value = String;
 
     fn read(&self, path: &str, raw: &RawValue, _: Source) -> Result<String, BadRequest> {

@@ -2,7 +2,7 @@
 
 use crate::declare::query::{self, query};
 use crate::declare::{
-    Kind, body, choice, count, duration, flag, has, instant, list, may, object, schema, text, unless,
+    ValueCodec, body, choice, count, duration, flag, has, instant, list, may, object, schema, text, unless,
 };
 use crate::tasks::filter::instant as time_or_ms;
 use crate::text::bad_request::BadRequest;

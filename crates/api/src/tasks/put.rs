@@ -1,6 +1,8 @@
 //! The bodies of a put and of a patch.
 
-use crate::declare::{Body, Rule, Schema, Slots, body, duration, flat, may, members_of, unless, unless_made};
+use crate::declare::{
+    Body, RawMembers, Rule, Schema, body, duration, flat, may, members_of, unless, unless_made,
+};
 use crate::tasks::queries::PutMode;
 use crate::tasks::terms::{Terms, TermsPatch};
 use crate::text::bad_request::BadRequest;
@@ -46,7 +48,7 @@ body! {
     }
     elsewhere: ELSEWHERE;
     rules: OF_TASK;
-    check: |_: &Self, slots| timeline_alone(slots);
+    check: |_: &Self, raw| timeline_alone(raw);
 }
 
 /// The schema of a put whose key the server chooses.
@@ -55,9 +57,9 @@ pub(crate) fn post() -> Schema {
     PutBody::schema().named("Post", what).without(&["max_wait"])
 }
 
-/// Refuses a timeline together with a due time or a payload. The slots are those of a put or a patch.
-fn timeline_alone(slots: Slots<'_, '_>) -> Result<(), BadRequest> {
-    let has = |name| PutBody::find(name).is_some_and(|at| slots[at].is_some());
+/// Refuses a timeline together with a due time or a payload. The raw members are those of a put or a patch.
+fn timeline_alone(raw: RawMembers<'_, '_>) -> Result<(), BadRequest> {
+    let has = |name| PutBody::find(name).is_some_and(|at| raw[at].is_some());
     if !has("timeline") {
         return Ok(());
     }
@@ -117,7 +119,7 @@ body! {
     }
     elsewhere: ELSEWHERE;
     rules: OF_PATCH;
-    check: |patch: &Self, slots| patch.changes_something().and_then(|()| timeline_alone(slots));
+    check: |patch: &Self, raw| patch.changes_something().and_then(|()| timeline_alone(raw));
 }
 
 impl PatchBody {

@@ -1,8 +1,8 @@
 //! Tasks in answers.
 
 use crate::declare::{
-    Kind, body, choice, count, flag, has, instant, key, list, may, members_of, number, object, or_left_out,
-    or_made, or_null, schema, shown, text, unless, word,
+    ValueCodec, body, choice, count, flag, has, instant, key, list, may, members_of, number, object,
+    or_left_out, or_made, or_null, schema, shown, text, unless, word,
 };
 use crate::text::portable::INTEGER_MAX;
 use crate::values::limits::{GROUP_BYTES_MAX, PRIORITY_DEFAULT, TAG_BYTES_MAX};
@@ -69,7 +69,7 @@ body! {
     }
 }
 
-pub(crate) fn tags() -> impl Kind<Value = Vec<String>> {
+pub(crate) fn tags() -> impl ValueCodec<Value = Vec<String>> {
     list(word(TAG_BYTES_MAX, "vip"), "write a list of strings")
 }
 

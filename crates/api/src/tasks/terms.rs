@@ -1,6 +1,6 @@
 //! The terms of a task: all members except its due time and its payload.
 
-use crate::declare::{Kind, body, duration, list, may, number, object, or_null, schema, unless, word};
+use crate::declare::{ValueCodec, body, duration, list, may, number, object, or_null, schema, unless, word};
 use crate::text::bad_request::{BadRequest, shown};
 use crate::values::limits::{CADENCE_MS_MAX, GROUP_BYTES_MAX, PRIORITY_DEFAULT, TAG_BYTES_MAX};
 use crate::values::retry::RetryBody;
@@ -48,7 +48,7 @@ terms! {
     expire_after_ms as "expire_after": Option<u64> = None, or_null(duration().within(0, CADENCE_MS_MAX));
 }
 
-fn tags() -> impl Kind<Value = Vec<String>> {
+fn tags() -> impl ValueCodec<Value = Vec<String>> {
     list(word(TAG_BYTES_MAX, "vip"), "write a list of strings, for example `[\"vip\", \"eu\"]`")
         .checked(few_and_each_once)
         .described(|| {

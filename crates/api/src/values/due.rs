@@ -1,6 +1,6 @@
 //! The due time of a task in a request.
 
-use crate::declare::{Kind, Meaning, Slots, body, duration, instant, may, number, two_of};
+use crate::declare::{Mapped, RawMembers, ValueCodec, body, duration, instant, may, number, two_of};
 use crate::text::bad_request::BadRequest;
 use crate::text::time::INSTANT_MS_MAX;
 
@@ -37,7 +37,7 @@ body! {
         level: Option<u32> = may(number(1, LEVELS_MAX.into())
             .hinted(|_, _| "levels count from 1, the shortest delay first".to_owned()));
     }
-    first: |slots| one_time(two_of::<Self>(slots));
+    first: |raw| one_time(two_of::<Self>(raw));
 }
 
 /// Refuses a request that says the due time twice.
@@ -47,10 +47,10 @@ pub(crate) fn one_time(named: Option<(&str, &str)>) -> Result<(), BadRequest> {
     Err(BadRequest::member(second, what, "keep one of them"))
 }
 
-impl Meaning for Due {
+impl Mapped for Due {
     type Members = DueMembers;
 
-    fn of_members(members: DueMembers, _: Option<Self>, _: Slots<'_, '_>) -> Result<Self, BadRequest> {
+    fn from_members(members: DueMembers, _: Option<Self>, _: RawMembers<'_, '_>) -> Result<Self, BadRequest> {
         let DueMembers { delay, at, at_ms, level } = members;
         let at = at.or(at_ms).map(Self::At);
         Ok(delay.map(Self::After).or(at).or(level.map(Self::Level)).unwrap_or_default())
@@ -69,7 +69,7 @@ impl Meaning for Due {
 }
 
 /// An instant as RFC 3339. For a bare number the hint names `at_ms`, which the caller most likely meant.
-pub(crate) fn at() -> impl Kind<Value = i64> {
+pub(crate) fn at() -> impl ValueCodec<Value = i64> {
     instant().hinted(|refused, raw| match raw.bytes().all(|b| b.is_ascii_digit()) {
         true => format!("write it as `at_ms` if it is milliseconds since 1970; {}", refused.hint),
         false => refused.hint.clone(),
@@ -77,7 +77,7 @@ pub(crate) fn at() -> impl Kind<Value = i64> {
 }
 
 /// An instant in milliseconds since 1970.
-pub(crate) fn at_ms() -> impl Kind<Value = i64> {
+pub(crate) fn at_ms() -> impl ValueCodec<Value = i64> {
     const HINT: &str =
         "write whole milliseconds since 1970 (not seconds, not micro- or nanoseconds), up to the year 9999";
     number(0, INSTANT_MS_MAX.unsigned_abs()).hinted(|_, _| HINT.to_owned())

@@ -2,7 +2,7 @@
 
 use crate::declare::json::{JSON_DEPTH_MAX, malformed, too_deep_at};
 use crate::declare::schema::{Member, any, may, text};
-use crate::declare::{Form, Part, Reader, Slots, Source, value};
+use crate::declare::{FieldCodec, Form, RawMembers, Reader, Source, value};
 use crate::text::bad_request::{BadRequest, shown};
 use crate::text::portable;
 use base64::Engine as _;
@@ -142,7 +142,7 @@ pub(crate) struct Payload {
     count: usize,
 }
 
-impl Part for Payload {
+impl FieldCodec for Payload {
     type Value = PayloadBody;
 
     fn count(&self) -> usize {
@@ -153,17 +153,22 @@ impl Part for Payload {
         NAMES[..self.count].iter().position(|known| *known == name)
     }
 
-    fn read(&self, _: &'static str, slots: Slots<'_, '_>, source: Source) -> Result<PayloadBody, BadRequest> {
-        let invalid = slots.get(3).copied().flatten();
+    fn read(
+        &self,
+        _: &'static str,
+        raw: RawMembers<'_, '_>,
+        source: Source,
+    ) -> Result<PayloadBody, BadRequest> {
+        let invalid = raw.get(3).copied().flatten();
         let is_invalid = match (invalid, source) {
             (None, _) | (_, Source::Answer) => false,
             (Some(_), Source::Request) => {
                 let hint = "leave it out, and give a payload that is no valid JSON another content type, such as `text/plain`";
                 return Err(BadRequest::member("payload_invalid", "is not a member of this request", hint));
             }
-            (Some(raw), Source::Export | Source::PortableExport) => {
-                let is_invalid = value::boolean("payload_invalid", raw)?;
-                if is_invalid && slots[1].is_none() {
+            (Some(invalid), Source::Export | Source::PortableExport) => {
+                let is_invalid = value::boolean("payload_invalid", invalid)?;
+                if is_invalid && raw[1].is_none() {
                     let hint = "leave the line as the export wrote it";
                     return Err(BadRequest::member(
                         "payload_invalid",
@@ -174,7 +179,7 @@ impl Part for Payload {
                 is_invalid
             }
         };
-        let payload = match (slots[0], slots[1], slots[2]) {
+        let payload = match (raw[0], raw[1], raw[2]) {
             (None, None, None) => PayloadBody::default(),
             (Some(_), Some(_), _) => {
                 return Err(BadRequest::member(

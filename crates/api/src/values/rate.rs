@@ -7,7 +7,7 @@ use serde::Serializer;
 use serde_json::value::RawValue;
 use serde_json::{Value as Json, json};
 
-use crate::declare::{Form, Kind, Source, schema, value};
+use crate::declare::{Form, Source, ValueCodec, schema, value};
 use crate::text::bad_request::{BadRequest, TextError, shown};
 use crate::text::duration;
 
@@ -80,7 +80,7 @@ impl fmt::Display for RateBody {
 /// The kind of a rate.
 pub(crate) struct Rate;
 
-impl Kind for Rate {
+impl ValueCodec for Rate {
     type Value = RateBody;
 
     fn read(&self, path: &str, raw: &RawValue, _: Source) -> Result<RateBody, BadRequest> {

@@ -1,7 +1,7 @@
 //! The retry policy: how often and how soon a failed task is tried again.
 
 use crate::declare::{
-    Form, Kind, Meaning, Slots, Source, body, duration, may, number, one_of, or_null, role, value,
+    Form, Mapped, RawMembers, Source, ValueCodec, body, duration, may, number, one_of, or_null, role, value,
 };
 use crate::text::bad_request::BadRequest;
 use crate::text::duration;
@@ -68,12 +68,16 @@ impl Default for RetryBody {
     }
 }
 
-impl Meaning for RetryBody {
+impl Mapped for RetryBody {
     type Members = RetryMembers;
 
     /// Applies a patch: a named member replaces its value, `null` restores its default, and other members stay. Two defaults depend on other
     /// members, and are computed again: `max` depends on `base`, and `jitter` on `backoff`.
-    fn of_members(members: RetryMembers, before: Option<Self>, _: Slots<'_, '_>) -> Result<Self, BadRequest> {
+    fn from_members(
+        members: RetryMembers,
+        before: Option<Self>,
+        _: RawMembers<'_, '_>,
+    ) -> Result<Self, BadRequest> {
         let (usual, before) = (Self::default(), before.unwrap_or_default());
         let exponential =
             members.backoff.map_or(before.exponential, |kind| kind.unwrap_or(usual.exponential));
@@ -116,7 +120,7 @@ role!(functions inner RetryBody);
 /// The jitter, in percent of a wait. On the wire: `true` is 50 %, `false` is 0 %, a number from 0 to 1 is that part.
 struct Jitter;
 
-impl Kind for Jitter {
+impl ValueCodec for Jitter {
     type Value = u8;
 
     fn read(&self, path: &str, raw: &RawValue, _: Source) -> Result<u8, BadRequest> {
@@ -151,7 +155,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<RetryBody, BadRequest> {
-        crate::declare::kind::object().read(
+        crate::declare::value_codec::object().read(
             "retry",
             serde_json::from_str(text).expect("JSON"),
             Source::Request,

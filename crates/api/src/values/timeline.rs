@@ -1,6 +1,6 @@
 //! Timelines: tasks with many instants and a payload for each.
 
-use crate::declare::{Kind, Meaning, Rule, Slots, body, list, may, object, or_made, role, two_of};
+use crate::declare::{Mapped, RawMembers, Rule, ValueCodec, body, list, may, object, or_made, role, two_of};
 use crate::text::bad_request::{BadRequest, inside};
 use crate::text::time;
 use crate::values::due::{at, at_ms, one_time};
@@ -21,7 +21,7 @@ body! {
     example: r#"{"at": "2030-01-01T00:00:00Z"}"#;
     elsewhere: &[("delay", "the instants of a timeline are absolute: write `at` or `at_ms`")];
     rules: &[Rule::One(&["at", "at_ms"]), Rule::OneOrNone(&["payload", "payload_base64"]), Rule::With("content_type", "payload_base64")];
-    first: |slots: Slots<'_, '_>| one_time(two_of::<Self>(&slots[..2]));
+    first: |raw: RawMembers<'_, '_>| one_time(two_of::<Self>(&raw[..2]));
 }
 
 /// One instant of a timeline: `{"at": "2030-01-01T00:00:00Z" | "at_ms": 1893456000000, "payload": any JSON}`.
@@ -42,7 +42,7 @@ pub(crate) fn check_portable(timeline: &[MomentBody]) -> Result<(), BadRequest> 
 }
 
 /// The kind of the member `timeline`: at least one instant, in ascending order.
-pub(crate) fn timeline() -> impl Kind<Value = Vec<MomentBody>> {
+pub(crate) fn timeline() -> impl ValueCodec<Value = Vec<MomentBody>> {
     let hint = "write a list, such as `[{\"at\": \"2030-01-01T00:00:00Z\", \"payload\": {\"price\": 9}}]`";
     list(object(), hint).of(1, MOMENTS_MAX).checked(rises)
 }
@@ -61,10 +61,14 @@ fn rises(path: &str, moments: &Vec<MomentBody>) -> Result<(), BadRequest> {
     Err(BadRequest::member(path, what, "write the instants in the order of time, each once"))
 }
 
-impl Meaning for MomentBody {
+impl Mapped for MomentBody {
     type Members = MomentMembers;
 
-    fn of_members(members: MomentMembers, _: Option<Self>, _: Slots<'_, '_>) -> Result<Self, BadRequest> {
+    fn from_members(
+        members: MomentMembers,
+        _: Option<Self>,
+        _: RawMembers<'_, '_>,
+    ) -> Result<Self, BadRequest> {
         let MomentMembers { at, at_ms, payload } = members;
         match at.or(at_ms) {
             Some(at_ms) => Ok(Self { at_ms, payload }),

@@ -1,6 +1,6 @@
 //! W3C trace context: the headers that let tracing tools connect the work on a task with its put.
 
-use crate::declare::{Meaning, Slots, body, may, text};
+use crate::declare::{Mapped, RawMembers, body, may, text};
 use crate::text::bad_request::BadRequest;
 
 /// Length of a `traceparent`, which is `version-trace_id-parent_id-flags` (bytes).
@@ -35,10 +35,14 @@ body! {
     }
 }
 
-impl Meaning for TraceContext {
+impl Mapped for TraceContext {
     type Members = TraceMembers;
 
-    fn of_members(members: TraceMembers, _: Option<Self>, _: Slots<'_, '_>) -> Result<Self, BadRequest> {
+    fn from_members(
+        members: TraceMembers,
+        _: Option<Self>,
+        _: RawMembers<'_, '_>,
+    ) -> Result<Self, BadRequest> {
         let TraceMembers { traceparent, tracestate } = members;
         let Some(parent) = traceparent else {
             let hint = "leave it out, or add the `traceparent` that it goes with";

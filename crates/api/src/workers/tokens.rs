@@ -1,6 +1,6 @@
 //! The calls of a worker about its leases: ack, nack and extend, each by token.
 
-use crate::declare::{Kind, body, choice, duration, has, list, may, text};
+use crate::declare::{ValueCodec, body, choice, duration, has, list, may, text};
 use crate::text::bad_request::{BadRequest, shown};
 use crate::values::limits::{LEASE_MS_MAX, LEASE_MS_MIN};
 use serde_json::json;
@@ -60,7 +60,7 @@ body! {
     elsewhere: ELSEWHERE;
 }
 
-fn tokens() -> impl Kind<Value = Vec<String>> {
+fn tokens() -> impl ValueCodec<Value = Vec<String>> {
     let token = text(TOKEN_CHARS, "...").checked(is_token).described(|| {
         json!({ "type": "string", "minLength": TOKEN_CHARS, "maxLength": TOKEN_CHARS, "pattern": "^[A-Za-z0-9_-]{32}$" })
     });

@@ -1,16 +1,16 @@
-//! Parts of a body: a required member, an optional member, or several members that belong together.
+//! Field codecs of a body: a required member, an optional member, or several members that belong together.
 
-use crate::declare::body::{Body, Slots};
+use crate::declare::body::{Body, RawMembers};
 use crate::declare::form::{Form, Source};
-use crate::declare::kind::{Kind, OrNull, WrittenValue, or_null};
 use crate::declare::schema::Member;
+use crate::declare::value_codec::{OrNull, ValueCodec, WrittenValue, or_null};
 use crate::text::bad_request::BadRequest;
 use serde::ser::SerializeMap;
 use serde_json::value::RawValue;
 use std::marker::PhantomData;
 
-/// One member, or several that together are one value. `own` is the name of the member, for parts that are one member.
-pub(crate) trait Part {
+/// One member, or several that together are one value. `own` is the name of the member, for codecs of one member.
+pub(crate) trait FieldCodec {
     /// The value of the members.
     type Value;
 
@@ -19,27 +19,27 @@ pub(crate) trait Part {
         1
     }
 
-    /// The slot, among those of the part, of the member with this name.
+    /// The index, among the members of the field, of the member with this name.
     fn find(&self, own: &'static str, name: &str) -> Option<usize> {
         (own == name).then_some(0)
     }
 
-    /// Reads the members. A part of several optional members may have none.
+    /// Reads the members. A field of several optional members may have none.
     fn read(
         &self,
         own: &'static str,
-        slots: Slots<'_, '_>,
+        raw: RawMembers<'_, '_>,
         source: Source,
     ) -> Result<Self::Value, BadRequest>;
 
     /// Reads the members of a patch. `_before` is the value so far.
-    fn over(
+    fn patch(
         &self,
         own: &'static str,
-        slots: Slots<'_, '_>,
+        raw: RawMembers<'_, '_>,
         _before: Option<Self::Value>,
     ) -> Result<Self::Value, BadRequest> {
-        self.read(own, slots, Source::Request)
+        self.read(own, raw, Source::Request)
     }
 
     /// Writes the members.
@@ -55,7 +55,7 @@ pub(crate) trait Part {
     fn describe(&self, own: &'static str, what: String, required: bool, all: &mut Vec<Member>);
 }
 
-/// One field of a body: its part, and the meaning of missing members.
+/// One field of a body: its codec, and the meaning of missing members.
 pub(crate) struct Field<P, U> {
     pub(crate) part: P,
     /// Makes the value of missing members; `None`: they are required.
@@ -67,30 +67,30 @@ pub(crate) struct Field<P, U> {
 }
 
 /// A field whose value for missing members is made by a plain function.
-type Plain<P> = Field<P, fn() -> <P as Part>::Value>;
+type Plain<P> = Field<P, fn() -> <P as FieldCodec>::Value>;
 
-/// Members without a default value for all of them: a required member, or a part of several members that decides by itself which of them it needs.
-pub(crate) fn has<P: Part>(part: P) -> Plain<P> {
+/// Members without a default value for all of them: a required member, or a field of several members that decides by itself which of them it needs.
+pub(crate) fn has<P: FieldCodec>(part: P) -> Plain<P> {
     Field { part, usual: None, is_written: true, is_required: true }
 }
 
 /// Optional members.
-pub(crate) fn may<P: Part>(part: P) -> Plain<Maybe<P>> {
+pub(crate) fn may<P: FieldCodec>(part: P) -> Plain<Maybe<P>> {
     unless_made(|| None, Maybe(part))
 }
 
 /// An optional member that may also be `null`, with the same meaning.
-pub(crate) fn nullable<K: Kind>(kind: K) -> Plain<OrNull<K>> {
+pub(crate) fn nullable<K: ValueCodec>(kind: K) -> Plain<OrNull<K>> {
     unless_made(|| None, or_null(kind))
 }
 
 /// As [`nullable`], but the schema does not say that `null` is accepted.
-pub(crate) fn quiet<K: Kind>(kind: K) -> Plain<OrNull<K>> {
+pub(crate) fn quiet<K: ValueCodec>(kind: K) -> Plain<OrNull<K>> {
     unless_made(|| None, or_null(kind).quietly())
 }
 
 /// Optional members with a default value, which is always written.
-pub(crate) fn or<P: Part>(usual: P::Value, part: P) -> Field<P, impl Fn() -> P::Value>
+pub(crate) fn or<P: FieldCodec>(usual: P::Value, part: P) -> Field<P, impl Fn() -> P::Value>
 where
     P::Value: Clone,
 {
@@ -98,12 +98,12 @@ where
 }
 
 /// As [`or`], with a default value that is made where it is needed.
-pub(crate) fn or_made<P: Part>(usual: fn() -> P::Value, part: P) -> Plain<P> {
+pub(crate) fn or_made<P: FieldCodec>(usual: fn() -> P::Value, part: P) -> Plain<P> {
     Field { is_written: true, ..unless_made(usual, part) }
 }
 
 /// Optional members with a default value. They are not written if they have this value.
-pub(crate) fn unless<P: Part>(usual: P::Value, part: P) -> Field<P, impl Fn() -> P::Value>
+pub(crate) fn unless<P: FieldCodec>(usual: P::Value, part: P) -> Field<P, impl Fn() -> P::Value>
 where
     P::Value: Clone,
 {
@@ -111,12 +111,12 @@ where
 }
 
 /// As [`unless`], with a default value that is made where it is needed.
-pub(crate) fn unless_made<P: Part>(usual: fn() -> P::Value, part: P) -> Plain<P> {
+pub(crate) fn unless_made<P: FieldCodec>(usual: fn() -> P::Value, part: P) -> Plain<P> {
     Field { part, usual: Some(usual), is_written: false, is_required: false }
 }
 
 /// A member that is always present in answers, except in answers of older servers. There it has the value `usual`.
-pub(crate) fn shown<P: Part>(usual: P::Value, part: P) -> Field<P, impl Fn() -> P::Value>
+pub(crate) fn shown<P: FieldCodec>(usual: P::Value, part: P) -> Field<P, impl Fn() -> P::Value>
 where
     P::Value: Clone,
 {
@@ -128,7 +128,7 @@ pub(crate) fn flat<B: Body>() -> Plain<MembersOf<B>> {
     has(members_of())
 }
 
-impl<P: Part, U: Fn() -> P::Value> Field<P, U>
+impl<P: FieldCodec, U: Fn() -> P::Value> Field<P, U>
 where
     P::Value: PartialEq,
 {
@@ -136,27 +136,27 @@ where
     pub(crate) fn read(
         &self,
         own: &'static str,
-        slots: Slots<'_, '_>,
+        raw: RawMembers<'_, '_>,
         source: Source,
     ) -> Result<P::Value, BadRequest> {
         let is_given = |raw: &&RawValue| source.is_checked() || raw.get() != "null";
         match &self.usual {
-            Some(usual) if !slots.iter().flatten().any(is_given) => Ok(usual()),
-            _ => self.part.read(own, slots, source),
+            Some(usual) if !raw.iter().flatten().any(is_given) => Ok(usual()),
+            _ => self.part.read(own, raw, source),
         }
     }
 
     /// Reads the field from a patch: members that the patch leaves out keep their values.
-    pub(crate) fn over(
+    pub(crate) fn patch(
         &self,
         own: &'static str,
-        slots: Slots<'_, '_>,
+        raw: RawMembers<'_, '_>,
         before: P::Value,
     ) -> Result<P::Value, BadRequest> {
-        if slots.iter().all(Option::is_none) {
+        if raw.iter().all(Option::is_none) {
             return Ok(before);
         }
-        self.part.over(own, slots, Some(before))
+        self.part.patch(own, raw, Some(before))
     }
 
     /// Writes the members of the field.
@@ -174,22 +174,27 @@ where
     }
 }
 
-impl<K: Kind> Part for K {
+impl<K: ValueCodec> FieldCodec for K {
     type Value = K::Value;
 
-    fn read(&self, own: &'static str, slots: Slots<'_, '_>, source: Source) -> Result<K::Value, BadRequest> {
-        let raw = slots[0].ok_or_else(|| self.missing(own))?;
-        Kind::read(self, own, raw, source)
-    }
-
-    fn over(
+    fn read(
         &self,
         own: &'static str,
-        slots: Slots<'_, '_>,
+        raw: RawMembers<'_, '_>,
+        source: Source,
+    ) -> Result<K::Value, BadRequest> {
+        let raw = raw[0].ok_or_else(|| self.missing(own))?;
+        ValueCodec::read(self, own, raw, source)
+    }
+
+    fn patch(
+        &self,
+        own: &'static str,
+        raw: RawMembers<'_, '_>,
         before: Option<K::Value>,
     ) -> Result<K::Value, BadRequest> {
-        let raw = slots[0].ok_or_else(|| self.missing(own))?;
-        Kind::over(self, own, raw, before)
+        let raw = raw[0].ok_or_else(|| self.missing(own))?;
+        ValueCodec::patch(self, own, raw, before)
     }
 
     fn write<M: SerializeMap>(
@@ -208,14 +213,14 @@ impl<K: Kind> Part for K {
 }
 
 /// Members that an answer has together or not at all. Unlike with [`may`], `null` is a value.
-pub(crate) fn or_left_out<P: Part>(part: P) -> OrLeftOut<P> {
+pub(crate) fn or_left_out<P: FieldCodec>(part: P) -> OrLeftOut<P> {
     OrLeftOut(part)
 }
 
 /// See [`or_left_out`].
 pub(crate) struct OrLeftOut<P>(P);
 
-impl<P: Part> Part for OrLeftOut<P> {
+impl<P: FieldCodec> FieldCodec for OrLeftOut<P> {
     type Value = Option<P::Value>;
 
     fn count(&self) -> usize {
@@ -229,11 +234,11 @@ impl<P: Part> Part for OrLeftOut<P> {
     fn read(
         &self,
         own: &'static str,
-        slots: Slots<'_, '_>,
+        raw: RawMembers<'_, '_>,
         source: Source,
     ) -> Result<Self::Value, BadRequest> {
-        let is_there = slots.iter().any(Option::is_some);
-        is_there.then(|| self.0.read(own, slots, source)).transpose()
+        let is_there = raw.iter().any(Option::is_some);
+        is_there.then(|| self.0.read(own, raw, source)).transpose()
     }
 
     fn write<M: SerializeMap>(
@@ -254,7 +259,7 @@ impl<P: Part> Part for OrLeftOut<P> {
 /// See [`may`].
 pub(crate) struct Maybe<P>(P);
 
-impl<P: Part> Part for Maybe<P> {
+impl<P: FieldCodec> FieldCodec for Maybe<P> {
     type Value = Option<P::Value>;
 
     fn count(&self) -> usize {
@@ -268,19 +273,19 @@ impl<P: Part> Part for Maybe<P> {
     fn read(
         &self,
         own: &'static str,
-        slots: Slots<'_, '_>,
+        raw: RawMembers<'_, '_>,
         source: Source,
     ) -> Result<Option<P::Value>, BadRequest> {
-        self.0.read(own, slots, source).map(Some)
+        self.0.read(own, raw, source).map(Some)
     }
 
-    fn over(
+    fn patch(
         &self,
         own: &'static str,
-        slots: Slots<'_, '_>,
+        raw: RawMembers<'_, '_>,
         before: Option<Option<P::Value>>,
     ) -> Result<Option<P::Value>, BadRequest> {
-        self.0.over(own, slots, before.flatten()).map(Some)
+        self.0.patch(own, raw, before.flatten()).map(Some)
     }
 
     fn write<M: SerializeMap>(
@@ -306,7 +311,7 @@ pub(crate) fn members_of<B: Body>() -> MembersOf<B> {
 /// See [`members_of`].
 pub(crate) struct MembersOf<B>(PhantomData<B>);
 
-impl<B: Body> Part for MembersOf<B> {
+impl<B: Body> FieldCodec for MembersOf<B> {
     type Value = B;
 
     fn count(&self) -> usize {
@@ -317,12 +322,12 @@ impl<B: Body> Part for MembersOf<B> {
         B::find(name)
     }
 
-    fn read(&self, _: &'static str, slots: Slots<'_, '_>, source: Source) -> Result<B, BadRequest> {
-        B::read(slots, source)
+    fn read(&self, _: &'static str, raw: RawMembers<'_, '_>, source: Source) -> Result<B, BadRequest> {
+        B::read(raw, source)
     }
 
-    fn over(&self, own: &'static str, slots: Slots<'_, '_>, before: Option<B>) -> Result<B, BadRequest> {
-        before.map_or_else(|| self.read(own, slots, Source::Request), |before| before.over(slots))
+    fn patch(&self, own: &'static str, raw: RawMembers<'_, '_>, before: Option<B>) -> Result<B, BadRequest> {
+        before.map_or_else(|| self.read(own, raw, Source::Request), |before| before.patch(raw))
     }
 
     fn write<M: SerializeMap>(

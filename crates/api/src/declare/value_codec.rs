@@ -1,4 +1,4 @@
-//! Kinds of members: a kind reads, writes and describes the values of a member.
+//! Value codecs: a value codec reads, writes and describes the values of a member.
 
 use crate::declare::body::{Body, Written};
 use crate::declare::choice::Choice;
@@ -13,11 +13,11 @@ use serde_json::value::RawValue;
 use std::marker::PhantomData;
 
 /// Reads, writes and describes the values of a member.
-pub(crate) trait Kind: Sized {
+pub(crate) trait ValueCodec: Sized {
     /// The Rust type of the value.
     type Value;
 
-    /// Reads the value of the member `path`. The limits of the kind are for requests alone.
+    /// Reads the value of the member `path`. The limits of the codec are for requests alone.
     fn read(&self, path: &str, raw: &RawValue, source: Source) -> Result<Self::Value, BadRequest>;
 
     /// Writes a value.
@@ -36,7 +36,7 @@ pub(crate) trait Kind: Sized {
     }
 
     /// Reads the value of the member `path` of a patch. `_before` is the value so far.
-    fn over(
+    fn patch(
         &self,
         path: &str,
         raw: &RawValue,
@@ -45,35 +45,35 @@ pub(crate) trait Kind: Sized {
         self.read(path, raw, Source::Request)
     }
 
-    /// The same kind with another schema.
-    fn described(self, schema: fn() -> Json) -> Adapted<Self> {
-        Adapted { schema: Some(schema), ..Adapted::of(self) }
+    /// The same codec with another schema.
+    fn described(self, schema: fn() -> Json) -> With<Self> {
+        With { schema: Some(schema), ..With::of(self) }
     }
 
-    /// The same kind with another hint for refused values. The hint is made from the refusal and the refused text.
-    fn hinted(self, hint: fn(&BadRequest, &str) -> String) -> Adapted<Self> {
-        Adapted { hint: Some(hint), ..Adapted::of(self) }
+    /// The same codec with another hint for refused values. The hint is made from the refusal and the refused text.
+    fn hinted(self, hint: fn(&BadRequest, &str) -> String) -> With<Self> {
+        With { hint: Some(hint), ..With::of(self) }
     }
 
-    /// The same kind with an additional rule. The rule applies to requests only.
-    fn checked(self, rule: Check<Self::Value>) -> Adapted<Self> {
-        Adapted { rule: Some(rule), ..Adapted::of(self) }
+    /// The same codec with an additional rule. The rule applies to requests only.
+    fn checked(self, rule: Check<Self::Value>) -> With<Self> {
+        With { rule: Some(rule), ..With::of(self) }
     }
 
-    /// The same kind, whose `null` stands for this value.
-    fn null_is(self, usual: Self::Value) -> Adapted<Self> {
-        Adapted { null: Some(usual), ..Adapted::of(self) }
+    /// The same codec, whose `null` stands for this value.
+    fn null_is(self, usual: Self::Value) -> With<Self> {
+        With { null: Some(usual), ..With::of(self) }
     }
 }
 
-/// Adapter by which serde writes a value of a kind.
-pub(crate) struct WrittenValue<'v, K: Kind> {
+/// Adapter by which serde writes a value with a codec.
+pub(crate) struct WrittenValue<'v, K: ValueCodec> {
     pub(crate) kind: &'v K,
     pub(crate) value: &'v K::Value,
     pub(crate) form: Form,
 }
 
-impl<K: Kind> Serialize for WrittenValue<'_, K> {
+impl<K: ValueCodec> Serialize for WrittenValue<'_, K> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.kind.write(self.value, serializer, self.form)
     }
@@ -82,8 +82,8 @@ impl<K: Kind> Serialize for WrittenValue<'_, K> {
 /// An additional rule about the value of the member with this path.
 pub(crate) type Check<V> = fn(&str, &V) -> Result<(), BadRequest>;
 
-/// A kind with another schema, another hint, an additional rule, or a meaning of `null`.
-pub(crate) struct Adapted<K: Kind> {
+/// A codec with another schema, another hint, an additional rule, or a meaning of `null`.
+pub(crate) struct With<K: ValueCodec> {
     kind: K,
     schema: Option<fn() -> Json>,
     hint: Option<fn(&BadRequest, &str) -> String>,
@@ -91,13 +91,13 @@ pub(crate) struct Adapted<K: Kind> {
     null: Option<K::Value>,
 }
 
-impl<K: Kind> Adapted<K> {
+impl<K: ValueCodec> With<K> {
     fn of(kind: K) -> Self {
         Self { kind, schema: None, hint: None, rule: None, null: None }
     }
 }
 
-impl<K: Kind> Kind for Adapted<K>
+impl<K: ValueCodec> ValueCodec for With<K>
 where
     K::Value: Clone,
 {
@@ -132,8 +132,8 @@ where
     }
 }
 
-/// A kind that also accepts `null`, for no value.
-pub(crate) fn or_null<K: Kind>(kind: K) -> OrNull<K> {
+/// A codec that also accepts `null`, for no value.
+pub(crate) fn or_null<K: ValueCodec>(kind: K) -> OrNull<K> {
     OrNull(kind, true)
 }
 
@@ -147,7 +147,7 @@ impl<K> OrNull<K> {
     }
 }
 
-impl<K: Kind> Kind for OrNull<K> {
+impl<K: ValueCodec> ValueCodec for OrNull<K> {
     type Value = Option<K::Value>;
 
     fn read(&self, path: &str, raw: &RawValue, source: Source) -> Result<Option<K::Value>, BadRequest> {
@@ -174,13 +174,13 @@ impl<K: Kind> Kind for OrNull<K> {
         self.0.example()
     }
 
-    fn over(
+    fn patch(
         &self,
         path: &str,
         raw: &RawValue,
         before: Option<Option<K::Value>>,
     ) -> Result<Option<K::Value>, BadRequest> {
-        value::or_null(raw, |raw| self.0.over(path, raw, before.flatten()))
+        value::or_null(raw, |raw| self.0.patch(path, raw, before.flatten()))
     }
 }
 
@@ -209,7 +209,7 @@ pub(crate) struct Text {
     is_checked: bool,
 }
 
-impl Kind for Text {
+impl ValueCodec for Text {
     type Value = String;
 
     fn read(&self, path: &str, raw: &RawValue, source: Source) -> Result<String, BadRequest> {
@@ -257,7 +257,7 @@ pub(crate) struct Number<T> {
     value: PhantomData<T>,
 }
 
-impl<T: TryFrom<u64> + Serialize> Kind for Number<T> {
+impl<T: TryFrom<u64> + Serialize> ValueCodec for Number<T> {
     type Value = T;
 
     fn read(&self, path: &str, raw: &RawValue, source: Source) -> Result<T, BadRequest> {
@@ -287,7 +287,7 @@ pub(crate) fn flag() -> Flag {
 /// See [`flag`].
 pub(crate) struct Flag;
 
-impl Kind for Flag {
+impl ValueCodec for Flag {
     type Value = bool;
 
     fn read(&self, path: &str, raw: &RawValue, _: Source) -> Result<bool, BadRequest> {
@@ -324,13 +324,13 @@ impl Duration {
         Self { within: Some((min_ms, max_ms)), ..self }
     }
 
-    /// Sets another example, for kinds whose limits exclude `30m`.
+    /// Sets another example, for codecs whose limits exclude `30m`.
     pub(crate) fn like(self, example: &'static str) -> Self {
         Self { example, ..self }
     }
 }
 
-impl Kind for Duration {
+impl ValueCodec for Duration {
     type Value = u64;
 
     fn read(&self, path: &str, raw: &RawValue, source: Source) -> Result<u64, BadRequest> {
@@ -363,7 +363,7 @@ pub(crate) fn instant() -> Instant {
 /// See [`instant`].
 pub(crate) struct Instant;
 
-impl Kind for Instant {
+impl ValueCodec for Instant {
     type Value = i64;
 
     fn read(&self, path: &str, raw: &RawValue, _: Source) -> Result<i64, BadRequest> {
@@ -396,7 +396,7 @@ pub(crate) fn one_of<T: Copy + PartialEq>(words: &'static [(&'static str, T)]) -
 /// See [`choice`] and [`one_of`].
 pub(crate) struct OneOf<T: 'static>(&'static [(&'static str, T)]);
 
-impl<T: Copy + PartialEq> Kind for OneOf<T> {
+impl<T: Copy + PartialEq> ValueCodec for OneOf<T> {
     type Value = T;
 
     fn read(&self, path: &str, raw: &RawValue, _: Source) -> Result<T, BadRequest> {
@@ -425,11 +425,11 @@ pub(crate) fn object<B: Body>() -> Object<B> {
 /// See [`object`].
 pub(crate) struct Object<B>(PhantomData<B>);
 
-impl<B: Body> Kind for Object<B> {
+impl<B: Body> ValueCodec for Object<B> {
     type Value = B;
 
     fn read(&self, path: &str, raw: &RawValue, source: Source) -> Result<B, BadRequest> {
-        B::of_value(raw, source).map_err(|refused| inside(path, refused))
+        B::from_value(raw, source).map_err(|refused| inside(path, refused))
     }
 
     fn write<S: Serializer>(&self, value: &B, serializer: S, form: Form) -> Result<S::Ok, S::Error> {
@@ -444,16 +444,16 @@ impl<B: Body> Kind for Object<B> {
         B::EXAMPLE.to_owned()
     }
 
-    fn over(&self, path: &str, raw: &RawValue, before: Option<B>) -> Result<B, BadRequest> {
+    fn patch(&self, path: &str, raw: &RawValue, before: Option<B>) -> Result<B, BadRequest> {
         match before {
             None => self.read(path, raw, Source::Request),
-            Some(before) => before.patched(raw).map_err(|refused| inside(path, refused)),
+            Some(before) => before.patch_value(raw).map_err(|refused| inside(path, refused)),
         }
     }
 }
 
 /// A list of any length. The hint is for values that are not a list.
-pub(crate) fn list<K: Kind>(kind: K, hint: &'static str) -> List<K> {
+pub(crate) fn list<K: ValueCodec>(kind: K, hint: &'static str) -> List<K> {
     List { kind, hint, lengths: None }
 }
 
@@ -465,13 +465,13 @@ pub(crate) struct List<K> {
 }
 
 impl<K> List<K> {
-    /// Sets the lengths in the schema. Reading does not check them; [`Kind::checked`] can.
+    /// Sets the lengths in the schema. Reading does not check them; [`ValueCodec::checked`] can.
     pub(crate) fn of(self, min: usize, max: usize) -> Self {
         Self { lengths: Some((min, max)), ..self }
     }
 }
 
-impl<K: Kind> Kind for List<K> {
+impl<K: ValueCodec> ValueCodec for List<K> {
     type Value = Vec<K::Value>;
 
     fn read(&self, path: &str, raw: &RawValue, source: Source) -> Result<Vec<K::Value>, BadRequest> {
