@@ -162,14 +162,6 @@ impl Problem {
         .with_hint("`expire_after` counts from the request: make it longer than the delay")
     }
 
-    /// 409: the task was given up, and has to be redriven before it can be changed.
-    pub fn dead(queue: &str, key: &str) -> Self {
-        let detail =
-            format!("the task with the key `{}` in queue `{}` was given up", shown(key), shown(queue));
-        Self::new(ProblemKind::Dead, detail)
-            .with_hint("redrive it (POST /v1/queues/{q}/dead/redrive), or put a new task under its key")
-    }
-
     /// 409: the queue cannot be deleted, because it has live tasks, dead tasks or schedules.
     pub fn queue_not_empty(queue: &str, tasks: u64, dead: u64, schedules: u64) -> Self {
         let detail = format!(
@@ -182,48 +174,10 @@ impl Problem {
         Self { tasks: Some(tasks), dead: Some(dead), schedules: Some(schedules), ..problem }
     }
 
-    /// 409: the queue is being drained, and the request would add a task.
-    pub fn draining(queue: &str) -> Self {
-        Self::new(ProblemKind::Draining, format!("queue `{}` is being drained", shown(queue)))
-            .with_hint("put the task elsewhere, or resume the queue: POST /v1/queues/{q}/resume")
-    }
-
-    /// 503: the server is being drained: it takes no new tasks, and goes on with those that it has.
-    pub fn server_draining() -> Self {
-        Self::new(ProblemKind::ServerDraining, "the server was told to take no new tasks")
-            .with_hint("put the task elsewhere, or try again once the server takes new tasks: POST /v1/resume, or a new start")
-            .with_retry_after_s(5)
-    }
-
-    /// 429: the queue has as many live tasks as its settings allow.
-    pub fn backlog_full(queue: &str, limit: u64) -> Self {
-        let detail = format!("queue `{}` is full: its `max_backlog` (live tasks) is {limit}", shown(queue));
-        Self::new(ProblemKind::BacklogFull, detail)
-            .with_hint("try again once workers have caught up, or raise the limit: PATCH /v1/queues/{q} with `max_backlog`")
-            .with_retry_after_s(1)
-    }
-
     /// 409: a limit on the number of things is reached. `what` names the things, such as "queues with settings".
     pub fn too_many(what: &str, limit: usize) -> Self {
         Self::new(ProblemKind::TooMany, format!("there are {limit} {what}, and no more are allowed"))
             .with_hint("delete some of them first")
-    }
-
-    /// 409: a timeline is replaced as a whole.
-    pub fn timeline(queue: &str, key: &str) -> Self {
-        let detail =
-            format!("the task with the key `{}` in queue `{}` has a timeline", shown(key), shown(queue));
-        Self::new(ProblemKind::Timeline, detail)
-            .with_hint("send the whole `timeline` as it is to be, with all its instants")
-    }
-
-    /// 404: the queue has no dead task with `which`, such as "the id 7".
-    pub fn not_dead(queue: &str, which: &str) -> Self {
-        Self::new(
-            ProblemKind::NotFound,
-            format!("queue `{}` has no dead task with {}", shown(queue), shown(which)),
-        )
-        .with_hint("GET /v1/queues/{q}/dead lists the dead tasks; one whose key a later task took is named by its id")
     }
 
     /// 409: a live task has the key of the dead one.
@@ -248,39 +202,6 @@ impl Problem {
                 panic!("{} is the outcome of a cancel that took effect, not a problem", outcome.name())
             }
         }
-    }
-
-    /// 404: no live task has this key, and the history has no acked one.
-    pub fn not_found(queue: &str, key: &str) -> Self {
-        let detail = format!("queue `{}` has no live task with the key `{}`", shown(queue), shown(key));
-        Self::new(ProblemKind::NotFound, detail)
-            .with_result(CancelOutcome::NotFound)
-            .with_hint("check queue and key; both are case-sensitive and percent-encoded in the path")
-    }
-
-    /// 404: the last task of this key was acked.
-    pub fn done(queue: &str, key: &str) -> Self {
-        let detail =
-            format!("the last task with the key `{}` in queue `{}` was acked", shown(key), shown(queue));
-        Self::new(ProblemKind::Done, detail)
-            .with_result(CancelOutcome::Done)
-            .with_hint("put a new task if there is more to do; the key is free")
-    }
-
-    /// 409: a worker has the task.
-    pub fn leased(queue: &str, key: &str) -> Self {
-        let detail = format!("the task with the key `{}` in queue `{}` is leased", shown(key), shown(queue));
-        Self::new(ProblemKind::Leased, detail)
-            .with_result(CancelOutcome::Leased)
-            .with_hint("wait for the worker, or take the task from it with `revoke=true`")
-    }
-
-    /// 409: a task is to be taken from its worker, and no worker has it.
-    pub fn not_leased(queue: &str, key: &str) -> Self {
-        let detail =
-            format!("no worker has the task with the key `{}` in queue `{}`", shown(key), shown(queue));
-        Self::new(ProblemKind::NotLeased, detail)
-            .with_hint("GET /v1/queues/{q}/tasks/{key} shows how it stands: it may have come back from its worker meanwhile")
     }
 
     /// 409: `mode=create`, and a live task has this key.
@@ -315,32 +236,6 @@ impl Problem {
         Self { version: current, ..problem }
     }
 
-    /// 404: the queue has no target.
-    pub fn no_target(queue: &str) -> Self {
-        Self::new(ProblemKind::NoTarget, format!("queue `{}` has no target", shown(queue)))
-            .with_hint("PUT /v1/queues/{q}/target gives it one")
-    }
-
-    /// 409: a target with the order `group` needs a limit of 1 for each group, and the queue has the limit `limit`.
-    pub fn order_conflict(queue: &str, limit: u64) -> Self {
-        let detail = format!(
-            "queue `{}` lets {limit} tasks of a group be in flight, and the order `group` needs 1",
-            shown(queue)
-        );
-        Self::new(ProblemKind::OrderConflict, detail)
-            .with_hint("set `max_in_flight_per_group` to 1 first: PATCH /v1/queues/{q}")
-    }
-
-    /// 409: the queue has a target with the order `group`, and its settings would let more than one task of a group be in flight.
-    pub fn order_needs_one(queue: &str) -> Self {
-        let detail = format!(
-            "the target of queue `{}` has the order `group`, which needs a `max_in_flight_per_group` of 1",
-            shown(queue)
-        );
-        Self::new(ProblemKind::OrderConflict, detail)
-            .with_hint("write `\"max_in_flight_per_group\": 1`, or give the target another order")
-    }
-
     /// 409: the server would need a key for secrets. `why` says for which secret.
     pub fn no_secret_key(why: impl Into<String>) -> Self {
         Self::new(ProblemKind::NoSecretKey, why)
@@ -364,19 +259,6 @@ impl Problem {
         Self { version: current, ..problem }
     }
 
-    /// 404: no job has this number, or the job ended long ago.
-    pub fn no_job(id: &str) -> Self {
-        Self::new(ProblemKind::NoJob, format!("no job `{}` is under way or ended lately", shown(id)))
-            .with_hint("the answer 202 to a cancel, a move or a purge names the job; the last 100 jobs that ended are kept")
-    }
-
-    /// 404: no backup has this number.
-    pub fn no_backup(id: &str) -> Self {
-        Self::new(ProblemKind::NoBackup, format!("there is no backup `{}`", shown(id))).with_hint(
-            "GET /v1/backups lists those there are; one that failed is forgotten when the server stops",
-        )
-    }
-
     /// 404: the server makes no backups. `hint` says how to get one.
     pub fn no_backup_dir(why: &str, hint: &str) -> Self {
         Self::new(ProblemKind::NoBackupDir, why).with_hint(hint)
@@ -393,19 +275,6 @@ impl Problem {
         ))
     }
 
-    /// 404: no schedule of the queue has this name.
-    pub fn no_schedule(queue: &str, name: &str) -> Self {
-        let detail = format!("no schedule of `{}` is called `{}`", shown(queue), shown(name));
-        Self::new(ProblemKind::NoSchedule, detail)
-            .with_hint("GET /v1/queues/{q}/schedules lists those there are")
-    }
-
-    /// 401: the request has no token, or an unknown one.
-    pub fn unauthorized() -> Self {
-        Self::new(ProblemKind::Unauthorized, "the request has no token, or one that this server does not know")
-            .with_hint("send `Authorization: Bearer TOKEN`; the command line takes the token from TICKWHEEL_TOKEN or --token-file")
-    }
-
     /// 403: the token does not have the right.
     pub fn forbidden(right: &str) -> Self {
         Self::new(
@@ -415,71 +284,10 @@ impl Problem {
         .with_hint("ask the operator of the server for a token that has it")
     }
 
-    /// 403: a request that concerns all queues needs a token without a scope.
-    pub fn forbidden_to_scoped() -> Self {
-        Self::new(ProblemKind::Forbidden, "the request concerns all queues, and the token is limited to some")
-            .with_hint("ask the operator of the server for a token without a scope")
-    }
-
-    /// 403: the name of the queue is reserved for the server.
-    pub fn own_queue(queue: &str) -> Self {
-        Self::new(ProblemKind::OwnQueue, format!("the name `{}` is reserved for the server", shown(queue)))
-            .with_hint("use another name for the queue; GET /v1/jobs lists jobs")
-    }
-
-    /// 404: the queue is outside of the token's scope.
-    pub fn out_of_scope(queue: &str) -> Self {
-        Self::new(
-            ProblemKind::OutOfScope,
-            format!("the queue `{}` is outside of the token's scope", shown(queue)),
-        )
-        .with_hint("GET /v1/queues lists the queues in the scope")
-    }
-
-    /// 404: no endpoint has this path.
-    pub fn no_endpoint(path: &str) -> Self {
-        Self::new(ProblemKind::NoEndpoint, format!("nothing is served at `{}`", shown(path)))
-            .with_hint("paths begin with `/v1/`; `/` in a key or in the name of a queue is written `%2F`")
-    }
-
-    /// 404: the endpoint exists only on servers with a virtual clock.
-    pub fn no_virtual_clock() -> Self {
-        Self::new(ProblemKind::NoVirtualClock, "the server's clock is not virtual and cannot be advanced")
-            .with_hint("start a server for tests with `--virtual-clock`")
-    }
-
     /// 405: the endpoint does not know this method. `allowed` is the value of the header `Allow`: `GET, PUT`.
     pub fn bad_method(method: &str, allowed: &str) -> Self {
         Self::new(ProblemKind::BadMethod, format!("`{}` is not allowed here", shown(method)))
             .with_hint(format!("allowed: {allowed}"))
-    }
-
-    /// 403: a web page of another site sent the request.
-    pub fn foreign_origin() -> Self {
-        Self::new(
-            ProblemKind::ForeignOrigin,
-            "`Origin` or `Sec-Fetch-Site` names another site; the call had no effect",
-        )
-        .with_hint("call from a program, or from a page that this server itself serves")
-    }
-
-    /// 421: the request names another host. A server that listens on loopback accepts only the names of its own
-    /// machine.
-    pub fn foreign_host(host: &str) -> Self {
-        Self::new(
-            ProblemKind::ForeignHost,
-            format!("this server listens on its own machine only and is not `{}`", shown(host)),
-        )
-        .with_hint("write localhost, 127.0.0.1 or [::1] as the host; if a proxy passes another name on, start the server with --allow-host NAME")
-    }
-
-    /// 426: the server speaks TLS only.
-    pub fn needs_tls() -> Self {
-        Self::new(
-            ProblemKind::NeedsTls,
-            "this port speaks TLS, and the request is plain HTTP; the call had no effect",
-        )
-        .with_hint("write https:// in place of http://")
     }
 
     /// 408: the request did not arrive in time.
@@ -489,36 +297,12 @@ impl Problem {
             .with_hint("send it again, in one piece")
     }
 
-    /// 413: the body or a line of a batch is above the limit.
-    pub fn body_too_large(limit_bytes: u64) -> Self {
-        Self::new(ProblemKind::BodyTooLarge, format!("the limit is {limit_bytes} bytes"))
-            .with_hint("store large data elsewhere, and put its name into the payload")
-    }
-
-    /// 413: the batch has too many lines.
-    pub fn too_many_lines(limit: usize) -> Self {
-        Self::new(ProblemKind::BodyTooLarge, format!("a batch has at most {limit} lines"))
-            .with_hint("send the rest in another batch")
-    }
-
-    /// 414: the URI is above the limit.
-    pub fn uri_too_long(limit_bytes: usize) -> Self {
-        Self::new(ProblemKind::UriTooLong, format!("the limit is {limit_bytes} bytes"))
-            .with_hint("a queue name has at most 200 bytes, a key 256")
-    }
-
     /// 415: the body has a content type or an encoding that the server does not read.
     pub fn bad_media_type(header: &'static str, value: &str, expected: &str) -> Self {
         let problem =
             Self::new(ProblemKind::BadMediaType, format!("`{header}: {}` is not read here", shown(value)))
                 .with_hint(format!("send {expected}"));
         Self { header: Some(header.to_owned()), ..problem }
-    }
-
-    /// 431: the headers are above the limit.
-    pub fn headers_too_large(limit_bytes: usize) -> Self {
-        Self::new(ProblemKind::HeadersTooLarge, format!("the limit is {limit_bytes} bytes"))
-            .with_hint("send fewer or shorter headers")
     }
 
     /// 429: a limit on calls or connections is reached.
@@ -538,20 +322,6 @@ impl Problem {
     pub fn internal(detail: impl Into<String>) -> Self {
         Self::new(ProblemKind::Internal, detail)
             .with_hint("the call may have taken effect or not; the server's log says more")
-    }
-
-    /// 503: the server has not recovered its tasks yet.
-    pub fn starting() -> Self {
-        Self::new(ProblemKind::Starting, "the server is still reading its tasks; the call had no effect")
-            .with_hint("try again; `/readyz` answers 200 once it is ready")
-            .with_retry_after_s(1)
-    }
-
-    /// 503: the server stops.
-    pub fn stopping() -> Self {
-        Self::new(ProblemKind::Stopping, "the server takes no more calls; the call had no effect")
-            .with_hint("try again once it has been started again")
-            .with_retry_after_s(1)
     }
 
     /// 503: the store failed before this call.
@@ -574,14 +344,174 @@ impl Problem {
             .with_hint("try again; if it lasts, raise the limit of open files of the server (`ulimit -n`, `LimitNOFILE=` of systemd)")
             .with_retry_after_s(1)
     }
+}
+
+/// Declares problems of one sentence: the arguments, the kind, the detail, and the hint. An argument that is a text is shown in the detail as
+/// [`shown`] writes it.
+macro_rules! problems {
+    ($($(#[$doc:meta])* $name:ident($($arg:ident: $type:ty),*) = $kind:ident: $detail:literal => $hint:literal $(, $with:ident($value:expr))*;)*) => {
+        impl Problem {
+            $($(#[$doc])*
+            pub fn $name($($arg: $type),*) -> Self {
+                $(let $arg = InDetail::shown($arg);)*
+                Self::new(ProblemKind::$kind, fmt::format(format_args!($detail))).with_hint($hint)$(.$with($value))*
+            })*
+        }
+    };
+}
+
+/// A value in the detail of a problem.
+trait InDetail {
+    fn shown(self) -> impl fmt::Display;
+}
+
+impl InDetail for &str {
+    fn shown(self) -> impl fmt::Display {
+        shown(self)
+    }
+}
+
+impl InDetail for u64 {
+    fn shown(self) -> impl fmt::Display {
+        self
+    }
+}
+
+impl InDetail for usize {
+    fn shown(self) -> impl fmt::Display {
+        self
+    }
+}
+
+problems! {
+    /// 409: the task was given up, and has to be redriven before it can be changed.
+    dead(queue: &str, key: &str) = Dead: "the task with the key `{key}` in queue `{queue}` was given up"
+        => "redrive it (POST /v1/queues/{q}/dead/redrive), or put a new task under its key";
+
+    /// 409: the queue is being drained, and the request would add a task.
+    draining(queue: &str) = Draining: "queue `{queue}` is being drained"
+        => "put the task elsewhere, or resume the queue: POST /v1/queues/{q}/resume";
+
+    /// 503: the server is being drained: it takes no new tasks, and goes on with those that it has.
+    server_draining() = ServerDraining: "the server was told to take no new tasks"
+        => "put the task elsewhere, or try again once the server takes new tasks: POST /v1/resume, or a new start", with_retry_after_s(5);
+
+    /// 429: the queue has as many live tasks as its settings allow.
+    backlog_full(queue: &str, limit: u64) = BacklogFull: "queue `{queue}` is full: its `max_backlog` (live tasks) is {limit}"
+        => "try again once workers have caught up, or raise the limit: PATCH /v1/queues/{q} with `max_backlog`", with_retry_after_s(1);
+
+    /// 409: a timeline is replaced as a whole.
+    timeline(queue: &str, key: &str) = Timeline: "the task with the key `{key}` in queue `{queue}` has a timeline"
+        => "send the whole `timeline` as it is to be, with all its instants";
+
+    /// 404: the queue has no dead task with `which`, such as "the id 7".
+    not_dead(queue: &str, which: &str) = NotFound: "queue `{queue}` has no dead task with {which}"
+        => "GET /v1/queues/{q}/dead lists the dead tasks; one whose key a later task took is named by its id";
+
+    /// 404: no live task has this key, and the history has no acked one.
+    not_found(queue: &str, key: &str) = NotFound: "queue `{queue}` has no live task with the key `{key}`"
+        => "check queue and key; both are case-sensitive and percent-encoded in the path", with_result(CancelOutcome::NotFound);
+
+    /// 404: the last task of this key was acked.
+    done(queue: &str, key: &str) = Done: "the last task with the key `{key}` in queue `{queue}` was acked"
+        => "put a new task if there is more to do; the key is free", with_result(CancelOutcome::Done);
+
+    /// 409: a worker has the task.
+    leased(queue: &str, key: &str) = Leased: "the task with the key `{key}` in queue `{queue}` is leased"
+        => "wait for the worker, or take the task from it with `revoke=true`", with_result(CancelOutcome::Leased);
+
+    /// 409: a task is to be taken from its worker, and no worker has it.
+    not_leased(queue: &str, key: &str) = NotLeased: "no worker has the task with the key `{key}` in queue `{queue}`"
+        => "GET /v1/queues/{q}/tasks/{key} shows how it stands: it may have come back from its worker meanwhile";
+
+    /// 404: the queue has no target.
+    no_target(queue: &str) = NoTarget: "queue `{queue}` has no target"
+        => "PUT /v1/queues/{q}/target gives it one";
+
+    /// 409: a target with the order `group` needs a limit of 1 for each group, and the queue has the limit `limit`.
+    order_conflict(queue: &str, limit: u64) = OrderConflict: "queue `{queue}` lets {limit} tasks of a group be in flight, and the order `group` needs 1"
+        => "set `max_in_flight_per_group` to 1 first: PATCH /v1/queues/{q}";
+
+    /// 409: the queue has a target with the order `group`, and its settings would let more than one task of a group be in flight.
+    order_needs_one(queue: &str) = OrderConflict: "the target of queue `{queue}` has the order `group`, which needs a `max_in_flight_per_group` of 1"
+        => "write `\"max_in_flight_per_group\": 1`, or give the target another order";
+
+    /// 404: no job has this number, or the job ended long ago.
+    no_job(id: &str) = NoJob: "no job `{id}` is under way or ended lately"
+        => "the answer 202 to a cancel, a move or a purge names the job; the last 100 jobs that ended are kept";
+
+    /// 404: no backup has this number.
+    no_backup(id: &str) = NoBackup: "there is no backup `{id}`"
+        => "GET /v1/backups lists those there are; one that failed is forgotten when the server stops";
+
+    /// 404: no schedule of the queue has this name.
+    no_schedule(queue: &str, name: &str) = NoSchedule: "no schedule of `{queue}` is called `{name}`"
+        => "GET /v1/queues/{q}/schedules lists those there are";
+
+    /// 401: the request has no token, or an unknown one.
+    unauthorized() = Unauthorized: "the request has no token, or one that this server does not know"
+        => "send `Authorization: Bearer TOKEN`; the command line takes the token from TICKWHEEL_TOKEN or --token-file";
+
+    /// 403: a request that concerns all queues needs a token without a scope.
+    forbidden_to_scoped() = Forbidden: "the request concerns all queues, and the token is limited to some"
+        => "ask the operator of the server for a token without a scope";
+
+    /// 403: the name of the queue is reserved for the server.
+    own_queue(queue: &str) = OwnQueue: "the name `{queue}` is reserved for the server"
+        => "use another name for the queue; GET /v1/jobs lists jobs";
+
+    /// 404: the queue is outside of the token's scope.
+    out_of_scope(queue: &str) = OutOfScope: "the queue `{queue}` is outside of the token's scope"
+        => "GET /v1/queues lists the queues in the scope";
+
+    /// 404: no endpoint has this path.
+    no_endpoint(path: &str) = NoEndpoint: "nothing is served at `{path}`"
+        => "paths begin with `/v1/`; `/` in a key or in the name of a queue is written `%2F`";
+
+    /// 404: the endpoint exists only on servers with a virtual clock.
+    no_virtual_clock() = NoVirtualClock: "the server's clock is not virtual and cannot be advanced"
+        => "start a server for tests with `--virtual-clock`";
+
+    /// 403: a web page of another site sent the request.
+    foreign_origin() = ForeignOrigin: "`Origin` or `Sec-Fetch-Site` names another site; the call had no effect"
+        => "call from a program, or from a page that this server itself serves";
+
+    /// 421: the request names another host. A server that listens on loopback accepts only the names of its own
+    /// machine.
+    foreign_host(host: &str) = ForeignHost: "this server listens on its own machine only and is not `{host}`"
+        => "write localhost, 127.0.0.1 or [::1] as the host; if a proxy passes another name on, start the server with --allow-host NAME";
+
+    /// 426: the server speaks TLS only.
+    needs_tls() = NeedsTls: "this port speaks TLS, and the request is plain HTTP; the call had no effect"
+        => "write https:// in place of http://";
+
+    /// 413: the body or a line of a batch is above the limit.
+    body_too_large(limit_bytes: u64) = BodyTooLarge: "the limit is {limit_bytes} bytes"
+        => "store large data elsewhere, and put its name into the payload";
+
+    /// 413: the batch has too many lines.
+    too_many_lines(limit: usize) = BodyTooLarge: "a batch has at most {limit} lines"
+        => "send the rest in another batch";
+
+    /// 414: the URI is above the limit.
+    uri_too_long(limit_bytes: usize) = UriTooLong: "the limit is {limit_bytes} bytes"
+        => "a queue name has at most 200 bytes, a key 256";
+
+    /// 431: the headers are above the limit.
+    headers_too_large(limit_bytes: usize) = HeadersTooLarge: "the limit is {limit_bytes} bytes"
+        => "send fewer or shorter headers";
+
+    /// 503: the server has not recovered its tasks yet.
+    starting() = Starting: "the server is still reading its tasks; the call had no effect"
+        => "try again; `/readyz` answers 200 once it is ready", with_retry_after_s(1);
+
+    /// 503: the server stops.
+    stopping() = Stopping: "the server takes no more calls; the call had no effect"
+        => "try again once it has been started again", with_retry_after_s(1);
 
     /// 507: the disk is full.
-    pub fn storage_full(needed_bytes: u64, room_bytes: u64) -> Self {
-        let detail =
-            format!("the call needs {needed_bytes} bytes and {room_bytes} are left; it had no effect");
-        Self::new(ProblemKind::StorageFull, detail)
-            .with_hint("ack or cancel tasks, or give the disk more space: some space is reserved for acks, cancels and checkpoints")
-    }
+    storage_full(needed_bytes: u64, room_bytes: u64) = StorageFull: "the call needs {needed_bytes} bytes and {room_bytes} are left; it had no effect"
+        => "ack or cancel tasks, or give the disk more space: some space is reserved for acks, cancels and checkpoints";
 }
 
 #[cfg(test)]

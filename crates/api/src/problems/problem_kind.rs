@@ -3,23 +3,23 @@
 use crate::declare::{body, has, number, text};
 
 macro_rules! problem_kinds {
-    ($($ValueCodec:ident = $status:literal $path:literal $title:literal: $meaning:literal $remedy:literal)*) => {
+    ($($Kind:ident = $status:literal $path:literal $title:literal: $meaning:literal $remedy:literal)*) => {
         /// A kind of problem. It has a type URI, an HTTP status and a title; the detail of a [`Problem`](crate::Problem)
         /// tells about one case of it.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum ProblemKind {
-            $(#[doc = concat!($status, ": ", $title, ". ", $meaning)] $ValueCodec,)*
+            $(#[doc = concat!($status, ": ", $title, ". ", $meaning)] $Kind,)*
         }
 
         impl ProblemKind {
             /// All kinds, in the order of the documents.
-            pub const ALL: [Self; [$($status),*].len()] = [$(Self::$ValueCodec),*];
+            pub const ALL: [Self; [$($status),*].len()] = [$(Self::$Kind),*];
 
             /// The relative URI that names the kind, the HTTP status and the title.
             const fn parts(self) -> (&'static str, u16, &'static str) {
                 match self {
-                    $(Self::$ValueCodec => (concat!("/problems/", $path), $status, $title),)*
+                    $(Self::$Kind => (concat!("/problems/", $path), $status, $title),)*
                 }
             }
 
@@ -27,7 +27,7 @@ macro_rules! problem_kinds {
             #[must_use]
             pub const fn explained(self) -> (&'static str, &'static str) {
                 match self {
-                    $(Self::$ValueCodec => ($meaning, $remedy),)*
+                    $(Self::$Kind => ($meaning, $remedy),)*
                 }
             }
         }

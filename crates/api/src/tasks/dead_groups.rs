@@ -17,7 +17,7 @@ choice! {
         /// The newest ones: the server removes no other dead task later.
         Newest = "newest",
         /// Some. The newest ones were not found in the time that the server takes for it.
-        FieldCodec = "part",
+        Part = "part",
     }
 }
 
