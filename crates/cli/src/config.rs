@@ -6,14 +6,12 @@ use anyhow::{Context, Result, bail};
 use clap::builder::Resettable;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory, FromArgMatches};
-use serde::Deserialize;
 use toml::Value;
 use toml::de::{DeTable, DeValue};
 
 use crate::cli::Cli;
 use crate::commands::serve::Serve;
 use crate::faults::{self, Fault};
-use crate::push_lines::PushLines;
 use crate::push_members;
 use crate::push_tables::{PushTables, counted};
 
@@ -48,13 +46,6 @@ pub(crate) struct ConfigFile {
     /// The text of each option.
     options: Vec<(String, String)>,
     /// The tables `[push.*]`.
-    push: PushTables,
-}
-
-/// The part of a file that is tables. The rest is read as options.
-#[derive(Deserialize)]
-struct Tables {
-    #[serde(default)]
     push: PushTables,
 }
 
@@ -150,11 +141,11 @@ impl ConfigFile {
         })?;
         let known = settings();
         let (mut said, mut faults) = (Vec::new(), Vec::new());
-        let (mut push_faults, mut push_lines) = (Vec::new(), PushLines::default());
+        let mut push = PushTables::default();
         for (key, value) in table.get_ref() {
             if key.get_ref() == TABLES {
-                push_faults = push_members::faults(key.span().start, value.get_ref());
-                push_lines = PushLines::of(value.get_ref(), line_of);
+                let line = line_of(key.span().start);
+                push = PushTables::new(push_members::read(line, value.get_ref(), line_of, &mut faults));
                 continue;
             }
             let written = &text[value.span()];
@@ -163,18 +154,6 @@ impl ConfigFile {
                 Err(fault) => faults.push(Fault::new(Some(line_of(key.span().start)), fault.to_string())),
             }
         }
-        let push = match toml::from_str::<Tables>(text) {
-            Ok(Tables { push }) => push.at(push_lines),
-            Err(error) => {
-                // The check of the members has better words, and finds all faults.
-                if push_faults.is_empty() {
-                    let at = error.span().map_or(0, |span| span.start);
-                    push_faults.push((at, format!("[push]: {}", error.message())));
-                }
-                PushTables::default()
-            }
-        };
-        faults.extend(push_faults.into_iter().map(|(at, fault)| Fault::new(Some(line_of(at)), fault)));
         faults::none(faults)?;
         Ok(Self { options: said, push })
     }

@@ -27,7 +27,6 @@ mod otlp;
 mod output;
 mod portable;
 mod printable;
-mod push_lines;
 mod push_members;
 mod push_tables;
 #[cfg(test)]

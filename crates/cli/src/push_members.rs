@@ -1,28 +1,19 @@
 //! The form of the tables `[push.*]` of a configuration file: which members a table has, and which values they take.
 
+use std::collections::BTreeMap;
+
 use tickwheel_api::{nearest, shown};
+use tickwheel_push::broker::{Form, Member};
+use tickwheel_push::{KIND_NAMES, KINDS};
 use toml::Value;
 use toml::de::{DeTable, DeValue};
 
-/// The values that a member takes.
-#[derive(Copy, Clone)]
-enum Form {
-    Text,
-    /// A list of texts.
-    Texts,
-    /// `true` or `false`.
-    Flag,
-    /// A number from 0 on.
-    Number,
-    /// One of these words. `others` are words of other programs for them.
-    Word {
-        known: &'static [&'static str],
-        others: Others,
-    },
-}
+use crate::faults::Fault;
 
-/// Words that an operator may write, and the word that is meant.
-type Others = &'static [(&'static str, &'static str)];
+/// The kinds of tables.
+pub(crate) const SECRETS: &str = "secrets";
+pub(crate) const CERTIFICATES: &str = "tls";
+pub(crate) const CONNECTIONS: &str = "connections";
 
 /// A table with a name of the operator's: `[push.connections.NAME]`.
 struct Table {
@@ -32,70 +23,51 @@ struct Table {
     noun: &'static str,
     /// How one such table is written, for a message.
     written: &'static str,
-    members: &'static [(&'static str, Form)],
+    /// The members. A connection has those of the kinds of brokers as well.
+    members: &'static [Member],
     /// The members that cannot be absent, each with an example.
     needed: &'static [(&'static str, &'static str)],
-    others: Others,
+}
+
+/// A member whose meaning stands in the page of the configuration itself.
+const fn member(name: &'static str, form: Form, others: &'static [&'static str]) -> Member {
+    Member { name, others, form, what: "" }
 }
 
 const TABLES: [Table; 3] = [
     Table {
-        name: "secrets",
+        name: SECRETS,
         noun: "a secret",
         written: "NAME = { file = \"...\" } below [push.secrets]",
-        members: &[("file", Form::Text), ("env", Form::Text)],
+        members: &[member("file", Form::Text, &["path"]), member("env", Form::Text, &["variable"])],
         needed: &[],
-        others: &[("path", "file"), ("variable", "env")],
     },
     Table {
-        name: "tls",
+        name: CERTIFICATES,
         noun: "a table of certificates",
         written: "[push.tls.NAME]",
-        members: &[("ca", Form::Text), ("cert", Form::Text), ("key", Form::Text)],
+        members: &[
+            member("ca", Form::Text, &["roots"]),
+            member("cert", Form::Text, &["client_cert"]),
+            member("key", Form::Text, &["client_key"]),
+        ],
         needed: &[],
-        others: &[("client_cert", "cert"), ("client_key", "key"), ("roots", "ca")],
     },
     Table {
-        name: "connections",
+        name: CONNECTIONS,
         noun: "a connection",
         written: "[push.connections.NAME]",
         members: &[
-            ("kind", Form::Word { known: &["kafka", "amqp", "nats", "redis", "beanstalk"], others: KINDS }),
-            ("addresses", Form::Texts),
-            ("user", Form::Text),
-            ("password_file", Form::Text),
-            ("password_env", Form::Text),
-            ("tls", Form::Flag),
-            ("certificates", Form::Text),
-            ("vhost", Form::Text),
-            ("database", Form::Number),
-            ("sasl", Form::Word { known: &["plain", "scram-sha-256", "scram-sha-512"], others: &[] }),
+            member("kind", Form::Word(KIND_NAMES), &[]),
+            member("addresses", Form::Texts, &["url", "host", "hosts", "port", "servers", "brokers"]),
+            member("user", Form::Text, &["username"]),
+            member("password_file", Form::Text, &[]),
+            member("password_env", Form::Text, &[]),
+            member("tls", Form::Flag, &[]),
+            member("certificates", Form::Text, &["ca", "cert"]),
         ],
         needed: &[("kind", "\"redis\""), ("addresses", "[\"127.0.0.1:6379\"]")],
-        others: &[
-            ("url", "addresses"),
-            ("host", "addresses"),
-            ("hosts", "addresses"),
-            ("port", "addresses"),
-            ("servers", "addresses"),
-            ("brokers", "addresses"),
-            ("username", "user"),
-            ("ca", "certificates"),
-            ("cert", "certificates"),
-            ("db", "database"),
-            ("virtual_host", "vhost"),
-            ("mechanism", "sasl"),
-        ],
     },
-];
-
-const KINDS: Others = &[
-    ("rabbitmq", "amqp"),
-    ("rabbit", "amqp"),
-    ("jetstream", "nats"),
-    ("redpanda", "kafka"),
-    ("valkey", "redis"),
-    ("tube", "beanstalk"),
 ];
 
 /// Whether there are tables `[push.NAME.*]`.
@@ -103,138 +75,194 @@ pub(crate) fn has(name: &str) -> bool {
     TABLES.iter().any(|table| table.name == name)
 }
 
-/// A fault: where it begins in the file (bytes), and what is wrong.
-pub(crate) type Fault = (usize, String);
+/// The members of a table that was read, with their lines.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Members {
+    line: usize,
+    values: BTreeMap<&'static str, (usize, Read)>,
+}
 
-/// Returns the faults in the form of `push`, the value of the key of that name, which begins at `at`. A value that may be a password is not
-/// shown.
-pub(crate) fn faults(at: usize, push: &DeValue<'_>) -> Vec<Fault> {
-    let mut faults = Vec::new();
+/// A value of the form that its member takes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Read {
+    /// A text, a word, or a number in decimal digits.
+    Text(String),
+    Texts(Vec<String>),
+    Flag(bool),
+}
+
+/// The tables of each kind, by their names.
+pub(crate) type Tables = BTreeMap<&'static str, BTreeMap<String, Members>>;
+
+impl Members {
+    /// Returns a text, a word, or a number in decimal digits; `None`: the member is absent.
+    pub(crate) fn text(&self, member: &str) -> Option<&str> {
+        self.values
+            .get(member)
+            .and_then(|(_, value)| if let Read::Text(text) = value { Some(&**text) } else { None })
+    }
+
+    /// Returns a list of texts, which is empty if the member is absent.
+    pub(crate) fn texts(&self, member: &str) -> &[String] {
+        self.values
+            .get(member)
+            .map_or(&[], |(_, value)| if let Read::Texts(texts) = value { texts } else { &[] })
+    }
+
+    /// Whether the member is `true`.
+    pub(crate) fn is_true(&self, member: &str) -> bool {
+        matches!(self.values.get(member), Some((_, Read::Flag(true))))
+    }
+
+    /// Returns the line of a member, or that of the table if the member is absent.
+    pub(crate) fn line_of(&self, member: &str) -> usize {
+        self.values.get(member).map_or(self.line, |(line, _)| *line)
+    }
+}
+
+/// Reads `push`, the value of the key of that name, which stands in `line`. `line_of`: the line of a byte of the file. Adds what is wrong to
+/// `faults`; a value that may be a password is not shown.
+pub(crate) fn read(
+    line: usize,
+    push: &DeValue<'_>,
+    line_of: impl Fn(usize) -> usize,
+    faults: &mut Vec<Fault>,
+) -> Tables {
+    let mut tables = Tables::new();
+    let mut fault = |line: usize, what: String| faults.push(Fault::new(Some(line), what));
     let Some(push) = push.as_table() else {
-        let tables = TABLES.map(|table| format!("[push.{}]", table.name));
-        return vec![(at, format!("`push` is not a table; write {}", tables.join(", ")))];
+        let known = TABLES.map(|table| format!("[push.{}]", table.name));
+        fault(line, format!("`push` is not a table; write {}", known.join(", ")));
+        return tables;
     };
     for (key, named) in push {
+        let line = line_of(key.span().start);
         let Some(table) = TABLES.iter().find(|table| table.name == key.get_ref()) else {
-            let known: Vec<_> = TABLES.iter().map(|table| table.name).collect();
-            let hint = meant(key.get_ref(), &known, &[], "the tables are");
-            faults.push((
-                key.span().start,
-                format!("[push]: there is no table `{}`; {hint}", shown(key.get_ref())),
-            ));
+            let hint = meant(key.get_ref(), &TABLES.map(|table| table.name), None, "the tables are");
+            fault(line, format!("[push]: there is no table `{}`; {hint}", shown(key.get_ref())));
             continue;
         };
-        match named.get_ref().as_table() {
-            Some(named) => table.check(named, &mut faults),
-            None => faults.push((
-                key.span().start,
-                format!("[push.{0}] is not a table; write [push.{0}.NAME]", table.name),
-            )),
+        let Some(named) = named.get_ref().as_table() else {
+            fault(line, format!("[push.{0}] is not a table; write [push.{0}.NAME]", table.name));
+            continue;
+        };
+        for (name, members) in named {
+            let (place, line) =
+                (format!("[push.{}.{}]", table.name, shown(name.get_ref())), line_of(name.span().start));
+            // The usual cause is a member without a name of the table: `[push.connections]` and `kind = ...`.
+            let Some(members) = members.get_ref().as_table() else {
+                fault(line, format!("{place} is not a table; write {} as {}", table.noun, table.written));
+                continue;
+            };
+            let read =
+                table.read(line, members, &line_of, |line, why| fault(line, format!("{place}: {why}")));
+            tables.entry(table.name).or_default().insert(name.get_ref().to_string(), read);
         }
     }
-    faults
+    tables
 }
 
 impl Table {
-    fn check(&self, named: &DeTable<'_>, faults: &mut Vec<Fault>) {
-        for (name, value) in named {
-            let (place, begin) =
-                (format!("[push.{}.{}]", self.name, shown(name.get_ref())), name.span().start);
-            let Some(members) = value.get_ref().as_table() else {
-                // The usual cause is a member without a name of the table: `[push.connections]` and `kind = ...`.
-                faults.push((
-                    begin,
-                    format!("{place} is not a table; write {} as {}", self.noun, self.written),
-                ));
-                continue;
-            };
-            for (key, value) in members {
-                if let Err(fault) = self.member(key.get_ref(), value.get_ref()) {
-                    faults.push((key.span().start, format!("{place}: {fault}")));
-                }
-            }
-            for (needed, example) in self.needed {
-                if !members.iter().any(|(key, _)| key.get_ref() == needed) {
-                    faults.push((
-                        begin,
-                        format!("{place}: `{needed}` is missing; write for example {needed} = {example}"),
-                    ));
-                }
-            }
-        }
+    fn members(&self) -> impl Iterator<Item = &'static Member> {
+        let of_kinds = KINDS.iter().flat_map(|kind| kind.members).filter(|_| self.name == CONNECTIONS);
+        self.members.iter().chain(of_kinds)
     }
 
-    fn member(&self, key: &str, value: &DeValue<'_>) -> Result<(), String> {
-        match self.members.iter().find(|(known, _)| *known == key) {
-            Some((_, form)) => form.check(key, value),
-            None if key == "password" && self.name == "connections" => Err(
+    fn read(
+        &self,
+        line: usize,
+        members: &DeTable<'_>,
+        line_of: impl Fn(usize) -> usize,
+        mut fault: impl FnMut(usize, String),
+    ) -> Members {
+        let mut values = BTreeMap::new();
+        for (key, value) in members {
+            let line = line_of(key.span().start);
+            let member = self.member(key.get_ref());
+            match member.and_then(|member| Ok((member.name, value_of(member, value.get_ref())?))) {
+                Ok((name, value)) => drop(values.insert(name, (line, value))),
+                Err(why) => fault(line, why),
+            }
+        }
+        for (needed, example) in self.needed.iter().filter(|(needed, _)| !members.contains_key(*needed)) {
+            fault(line, format!("`{needed}` is missing; write for example {needed} = {example}"));
+        }
+        Members { line, values }
+    }
+
+    fn member(&self, key: &str) -> Result<&'static Member, String> {
+        if let Some(member) = self.members().find(|member| member.name == key) {
+            return Ok(member);
+        }
+        if key == "password" && self.name == CONNECTIONS {
+            return Err(
                 "the file does not hold passwords: write `password_file` with the path of a file, or `password_env` with the name of a variable".to_owned(),
-            ),
-            None => {
-                let known: Vec<_> = self.members.iter().map(|(known, _)| *known).collect();
-                let hint = meant(key, &known, self.others, "it has");
-                Err(format!("{} has no member `{}`; {hint}", self.noun, shown(key)))
-            }
+            );
         }
+        let known: Vec<_> = self.members().map(|member| member.name).collect();
+        let lower = key.to_ascii_lowercase();
+        let other = self.members().find(|member| member.others.contains(&&*lower)).map(|member| member.name);
+        Err(format!("{} has no member `{}`; {}", self.noun, shown(key), meant(key, &known, other, "it has")))
     }
 }
 
-impl Form {
-    fn check(self, key: &str, value: &DeValue<'_>) -> Result<(), String> {
-        let text = value.as_str();
-        match self {
-            Self::Text if text.is_some() => Ok(()),
-            Self::Text => Err(format!("`{key}` is not a text; write it in quotes: {key} = \"...\"")),
-            Self::Texts => match (text, value.as_array()) {
-                (_, Some(list)) if list.iter().all(|one| one.get_ref().is_str()) => Ok(()),
-                (_, Some(_)) => Err(format!(
-                    "`{key}` is not a list of texts; write each in quotes: {key} = [\"HOST:PORT\"]"
-                )),
-                (Some(text), None) => {
-                    let list: Vec<Value> = without_login(text)
-                        .split(',')
-                        .map(|one| Value::from(without_login(one.trim())))
-                        .collect();
-                    Err(format!("`{key}` is one text and not a list; write {key} = {}", Value::from(list)))
-                }
-                (None, None) => Err(format!("`{key}` is not a list; write {key} = [\"HOST:PORT\"]")),
-            },
-            Self::Flag if value.is_bool() => Ok(()),
-            Self::Flag => {
-                Err(format!("`{key}` is not true or false; write them without quotes: {key} = true"))
-            }
-            Self::Number => {
-                let number =
-                    value.as_integer().map(|number| u32::from_str_radix(number.as_str(), number.radix()));
-                match (number, text.and_then(|text| text.trim().parse::<u32>().ok())) {
-                    (Some(Ok(_)), _) => Ok(()),
-                    (_, Some(number)) => Err(format!(
-                        "`{key}` is a text and not a number; write it without quotes: {key} = {number}"
-                    )),
-                    _ => Err(format!(
-                        "`{key}` is not a number from 0 to {}; write for example {key} = 0",
-                        u32::MAX
-                    )),
-                }
-            }
-            Self::Word { known, others } => match text {
-                Some(word) if known.contains(&word) => Ok(()),
-                Some(word) => Err(format!(
-                    "`{key}` cannot be `{}`; {}",
-                    shown(word),
-                    meant(word, known, others, "known are")
-                )),
-                None => Err(format!("`{key}` is not a text; write one of \"{}\"", known.join("\", \""))),
-            },
+/// Reads the value of a member.
+///
+/// # Errors
+/// The value has another form. The error says how it has to be written.
+fn value_of(member: &Member, value: &DeValue<'_>) -> Result<Read, String> {
+    let (key, text) = (member.name, value.as_str());
+    let of_list = |list: &[toml::Spanned<DeValue<'_>>]| -> Option<Vec<String>> {
+        list.iter().map(|one| one.get_ref().as_str().map(str::to_owned)).collect()
+    };
+    Err(match (member.form, text) {
+        (Form::Text, Some(text)) => return Ok(Read::Text(text.to_owned())),
+        (Form::Text, None) => format!("`{key}` is not a text; write it in quotes: {key} = \"...\""),
+        (Form::Texts, Some(text)) => {
+            let list = without_login(text);
+            let list: Vec<Value> =
+                list.split(',').map(|one| Value::from(without_login(one.trim()))).collect();
+            format!("`{key}` is one text and not a list; write {key} = {}", Value::from(list))
         }
-    }
+        (Form::Texts, None) => match value.as_array().map(|list| of_list(list)) {
+            Some(Some(texts)) => return Ok(Read::Texts(texts)),
+            Some(None) => {
+                format!("`{key}` is not a list of texts; write each in quotes: {key} = [\"HOST:PORT\"]")
+            }
+            None => format!("`{key}` is not a list; write {key} = [\"HOST:PORT\"]"),
+        },
+        (Form::Flag, _) => match value.as_bool() {
+            Some(flag) => return Ok(Read::Flag(flag)),
+            None => format!("`{key}` is not true or false; write them without quotes: {key} = true"),
+        },
+        (Form::Number, _) => {
+            let number =
+                value.as_integer().map(|number| u32::from_str_radix(number.as_str(), number.radix()));
+            match (number, text.and_then(|text| text.trim().parse::<u32>().ok())) {
+                (Some(Ok(number)), _) => return Ok(Read::Text(number.to_string())),
+                (_, Some(number)) => {
+                    format!("`{key}` is a text and not a number; write it without quotes: {key} = {number}")
+                }
+                _ => format!("`{key}` is not a number from 0 to {}; write for example {key} = 0", u32::MAX),
+            }
+        }
+        (Form::Word(known), Some(word)) if known.contains(&word) => return Ok(Read::Text(word.to_owned())),
+        (Form::Word(known), Some(word)) => {
+            let lower = word.to_ascii_lowercase();
+            let other = KINDS.iter().find(|kind| key == "kind" && kind.others.contains(&&*lower));
+            let hint = meant(word, known, other.map(|kind| kind.kind.name()), "known are");
+            format!("`{key}` cannot be `{}`; {hint}", shown(word))
+        }
+        (Form::Word(known), None) => {
+            format!("`{key}` is not a text; write one of \"{}\"", known.join("\", \""))
+        }
+    })
 }
 
-/// Returns a hint for a word that is not known: the word that may be meant, or else all words after `list`.
-fn meant(word: &str, known: &[&str], others: Others, list: &str) -> String {
-    let lower = word.to_ascii_lowercase();
-    let other = others.iter().find(|(other, _)| *other == lower).map(|(_, meant)| *meant);
-    match other.or_else(|| nearest(&lower, known)) {
+/// Returns a hint for a word that is not known: the word that may be meant, or else all words after `list`. `other`: the word that is meant if
+/// the unknown one is that of another program.
+fn meant(word: &str, known: &[&str], other: Option<&'static str>, list: &str) -> String {
+    match other.or_else(|| nearest(&word.to_ascii_lowercase(), known)) {
         Some(meant) => format!("did you mean `{meant}`?"),
         None => format!("{list} `{}`", known.join("`, `")),
     }
@@ -251,12 +279,13 @@ pub(crate) fn without_login(address: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::push_tables::PushTables;
 
     fn faults_of(text: &str) -> Vec<String> {
         let table = DeTable::parse(text).expect(text);
-        let (key, value) = table.get_ref().iter().next().expect("a table");
-        faults(key.span().start, value.get_ref()).into_iter().map(|(_, fault)| fault).collect()
+        let (_, value) = table.get_ref().iter().next().expect("a table");
+        let mut faults = Vec::new();
+        read(1, value.get_ref(), |_| 1, &mut faults);
+        faults.iter().map(|fault| fault.to_string().replacen("line 1: ", "", 1)).collect()
     }
 
     /// The faults of a connection with this line.
@@ -267,81 +296,38 @@ mod tests {
         faults_of(&format!("[push.connections.main]\n{usual}{line}\n"))
     }
 
-    /// Returns the words that the reader of the tables names for an unknown one in `text`, in order.
-    fn known_to_the_reader(text: &str) -> Vec<String> {
-        let error = toml::from_str::<PushTables>(text).expect_err(text);
-        let (_, known) = error.message().split_once("expected").expect(text);
-        sorted(known.split('`').skip(1).step_by(2))
-    }
-
-    fn sorted<'w>(words: impl Iterator<Item = &'w str>) -> Vec<String> {
-        let mut words: Vec<_> = words.map(str::to_owned).collect();
-        words.sort();
-        words
-    }
-
     #[test]
-    fn the_check_and_the_reader_know_the_same_tables_members_and_words() {
-        assert_eq!(known_to_the_reader("unknown = 1"), sorted(TABLES.iter().map(|table| table.name)));
-        for Table { name, members, .. } in &TABLES {
-            let known = known_to_the_reader(&format!("[{name}.a]\nunknown = 1"));
-            assert_eq!(known, sorted(members.iter().map(|(member, _)| *member)), "{name}");
-            for (member, form) in *members {
-                if let Form::Word { known, .. } = form {
-                    let words = known_to_the_reader(&format!("[{name}.a]\n{member} = \"unknown\""));
-                    assert_eq!(words, sorted(known.iter().copied()), "{name}: {member}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn the_reader_takes_each_value_that_the_check_takes() {
-        for table in &TABLES {
-            let read = |lines: &str| {
-                let table = format!("[push.{}.a]\n{lines}", table.name);
-                assert_eq!(faults_of(&table), Vec::<String>::new(), "{table}");
-                toml::from_str::<PushTables>(&table.replace("[push.", "[")).expect(&table);
-            };
-            let needed = |but: &str| -> String {
-                let needed = table.needed.iter().filter(|(member, _)| *member != but);
-                needed.map(|(member, value)| format!("{member} = {value}\n")).collect()
-            };
-            read(&needed(""));
-            for (member, form) in table.members {
-                let values: Vec<String> = match form {
-                    Form::Text => vec!["\"a\"".to_owned()],
-                    Form::Texts => vec!["[]".to_owned(), "[\"a:1\", \"b:2\"]".to_owned()],
-                    Form::Flag => vec!["true".to_owned(), "false".to_owned()],
-                    Form::Number => vec!["0".to_owned(), u32::MAX.to_string()],
-                    Form::Word { known, .. } => known.iter().map(|word| format!("\"{word}\"")).collect(),
-                };
-                for value in values {
-                    read(&format!("{}{member} = {value}\n", needed(member)));
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn a_needed_member_cannot_be_absent_for_the_reader_either() {
-        for Table { name, needed, .. } in &TABLES {
-            for (absent, _) in *needed {
-                let others = needed.iter().filter(|(member, _)| member != absent);
-                let others: String = others.map(|(member, value)| format!("{member} = {value}\n")).collect();
-                let error = toml::from_str::<PushTables>(&format!("[{name}.a]\n{others}")).expect_err(absent);
-                assert!(error.message().contains(&format!("missing field `{absent}`")), "{name}: {error}");
-            }
+    fn a_table_is_read_with_the_lines_of_its_members() {
+        let text = "[push.connections.a]\nkind = \"redis\"\n# a comment\naddresses = [\"a:1\", \"b:2\"]\ntls = true\ndatabase = 0x10\n";
+        let table = DeTable::parse(text).expect(text);
+        let push = table.get_ref().get("push").expect("a table");
+        let mut faults = Vec::new();
+        let line_of = |at: usize| 1 + text[..at].matches('\n').count();
+        let tables = read(1, push.get_ref(), line_of, &mut faults);
+        assert_eq!(faults, []);
+        let members = &tables[CONNECTIONS]["a"];
+        assert_eq!((members.text("kind"), members.text("database")), (Some("redis"), Some("16")));
+        assert_eq!(
+            (members.texts("addresses"), members.is_true("tls")),
+            (&["a:1".to_owned(), "b:2".to_owned()][..], true)
+        );
+        assert_eq!(
+            (members.text("user"), members.texts("user"), members.is_true("user")),
+            (None, &[][..], false)
+        );
+        for (member, line) in [("kind", 2), ("addresses", 4), ("database", 6), ("user", 1)] {
+            assert_eq!(members.line_of(member), line, "{member}");
         }
     }
 
     #[test]
     fn each_member_has_a_line_in_the_reference() {
-        let page = include_str!("reference/configuration_head.txt");
-        for Table { name, members, .. } in TABLES.iter().filter(|table| table.name != "secrets") {
+        let page = crate::reference::head();
+        for table in TABLES.iter().filter(|table| table.name != SECRETS) {
+            let name = table.name;
             let (_, rows) = page.split_once(&format!("| `[push.{name}.NAME]` |")).expect(name);
             let rows = rows.split("| `[push.").next().unwrap_or_default();
-            for (member, _) in *members {
+            for Member { name: member, .. } in table.members() {
                 assert!(rows.contains(&format!("`{member}`")), "{name}: {member}");
             }
         }

@@ -5,159 +5,36 @@ use std::env::{self, VarError};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow, bail};
-use serde::Deserialize;
-use tickwheel_api::TargetKind;
-use tickwheel_server::Endpoint;
-use tickwheel_server::{ConnectionPlan, PushError, PushPlan, PushTls, Sasl, SecretText, has_kind};
+use anyhow::{Context, Result, bail};
+use tickwheel_push::KINDS;
+use tickwheel_push::broker::BrokerKind;
+use tickwheel_server::{ConnectionPlan, Endpoint, PushError, PushPlan, PushTls, SecretText};
 
 use crate::faults::{self, Fault};
-use crate::push_lines::PushLines;
-use crate::push_members::without_login;
+use crate::push_members::{CERTIFICATES, CONNECTIONS, Members, SECRETS, Tables, without_login};
 
 /// The beginning of the names of variables that hold a secret.
 pub(crate) const SECRET_PREFIX: &str = "TICKWHEEL_SECRET_";
 
 /// The tables of a file.
-#[derive(Deserialize, Clone, PartialEq, Eq, Debug, Default)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct PushTables {
-    secrets: BTreeMap<String, At>,
-    tls: BTreeMap<String, Tls>,
-    connections: BTreeMap<String, Connection>,
-    #[serde(skip)]
-    lines: PushLines,
-}
-
-/// The place of a secret: one of the two.
-#[derive(Deserialize, Clone, PartialEq, Eq, Debug, Default)]
-#[serde(deny_unknown_fields, default)]
-struct At {
-    file: Option<PathBuf>,
-    env: Option<String>,
-}
-
-#[derive(Deserialize, Clone, PartialEq, Eq, Debug, Default)]
-#[serde(deny_unknown_fields, default)]
-struct Tls {
-    ca: Option<PathBuf>,
-    cert: Option<PathBuf>,
-    key: Option<PathBuf>,
-}
-
-#[derive(Deserialize, Clone, PartialEq, Eq, Debug)]
-#[serde(deny_unknown_fields)]
-struct Connection {
-    kind: Broker,
-    addresses: Vec<String>,
-    user: Option<String>,
-    password_file: Option<PathBuf>,
-    password_env: Option<String>,
-    #[serde(default)]
-    tls: bool,
-    certificates: Option<String>,
-    vhost: Option<String>,
-    database: Option<u32>,
-    sasl: Option<SaslName>,
-}
-
-#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
-enum SaslName {
-    #[serde(rename = "plain")]
-    Plain,
-    #[serde(rename = "scram-sha-256")]
-    ScramSha256,
-    #[serde(rename = "scram-sha-512")]
-    ScramSha512,
-}
-
-impl From<SaslName> for Sasl {
-    fn from(name: SaslName) -> Self {
-        match name {
-            SaslName::Plain => Self::Plain,
-            SaslName::ScramSha256 => Self::ScramSha256,
-            SaslName::ScramSha512 => Self::ScramSha512,
-        }
-    }
-}
-
-#[derive(Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
-#[serde(rename_all = "lowercase")]
-enum Broker {
-    Kafka,
-    Amqp,
-    Nats,
-    Redis,
-    Beanstalk,
-}
-
-impl From<Broker> for TargetKind {
-    fn from(broker: Broker) -> Self {
-        match broker {
-            Broker::Kafka => Self::Kafka,
-            Broker::Amqp => Self::Amqp,
-            Broker::Nats => Self::Nats,
-            Broker::Redis => Self::Redis,
-            Broker::Beanstalk => Self::Beanstalk,
-        }
-    }
-}
-
-/// The kinds of tables.
-const SECRETS: &str = "secrets";
-const CERTIFICATES: &str = "tls";
-const CONNECTIONS: &str = "connections";
-
-impl At {
-    /// Whether it does not name exactly one place.
-    fn is_contradiction(&self) -> bool {
-        self.file.is_some() == self.env.is_some()
-    }
-}
-
-impl Tls {
-    /// The member with this file; empty: none has it.
-    fn member_of(&self, place: &Path) -> &'static str {
-        let members = [("ca", &self.ca), ("cert", &self.cert), ("key", &self.key)];
-        members.into_iter().find(|(_, file)| file.as_deref() == Some(place)).map_or("", |(member, _)| member)
-    }
-}
-
-impl Connection {
-    /// The plan of this connection, with this password.
-    fn plan(&self, password: Option<SecretText>) -> ConnectionPlan {
-        ConnectionPlan {
-            kind: self.kind.into(),
-            addresses: self.addresses.clone(),
-            user: self.user.clone(),
-            password,
-            tls: self.tls,
-            certificates: self.certificates.clone(),
-            vhost: self.vhost.clone(),
-            database: self.database,
-            sasl: self.sasl.map(Sasl::from),
-        }
-    }
-
-    /// The member with the place of the password; `None`: there is no password.
-    fn password_member(&self) -> Option<&'static str> {
-        match (&self.password_file, &self.password_env) {
-            (Some(_), _) => Some("password_file"),
-            (None, Some(_)) => Some("password_env"),
-            (None, None) => None,
-        }
-    }
-
-    /// Whether the password has two places.
-    fn has_two_passwords(&self) -> bool {
-        self.password_file.is_some() && self.password_env.is_some()
-    }
+    tables: Tables,
 }
 
 impl PushTables {
-    /// The same tables, which have these lines in their file.
-    pub(crate) fn at(self, lines: PushLines) -> Self {
-        Self { lines, ..self }
+    /// The tables that were read from a file.
+    pub(crate) fn new(tables: Tables) -> Self {
+        Self { tables }
+    }
+
+    /// The tables of a kind, by their names.
+    fn named(&self, table: &str) -> impl Iterator<Item = (&String, &Members)> {
+        self.tables.get(table).into_iter().flatten()
+    }
+
+    fn get(&self, table: &str, name: &str) -> Option<&Members> {
+        self.tables.get(table)?.get(name)
     }
 
     /// Adds the tables to a plan. Secrets are read from their files and variables.
@@ -177,7 +54,7 @@ impl PushTables {
         let mut plan = self.read_into(PushPlan::default(), &mut faults);
         // The contradictions of a connection are not told again.
         plan.connections
-            .retain(|name, _| self.connections.get(name).is_none_or(|one| self.faults_of(one).is_empty()));
+            .retain(|name, _| self.get(CONNECTIONS, name).is_none_or(|one| self.faults_of(one).is_empty()));
         faults.extend(plan.faults().iter().map(|fault| self.fault_of_plan(fault)));
         faults
     }
@@ -185,73 +62,65 @@ impl PushTables {
     /// Adds the tables to a plan. A secret that cannot be read is a fault, and is absent from the plan; a password that cannot be read is empty
     /// there.
     fn read_into(&self, plan: PushPlan, faults: &mut Vec<Fault>) -> PushPlan {
+        let mut secret = |table, name: &str, members: &Members, places| {
+            read(members, places).unwrap_or_else(|(member, why)| {
+                faults.push(fault(table, name, members, member, &format!("{why:#}")));
+                None
+            })
+        };
         let mut secrets = BTreeMap::new();
-        for (name, at) in self.secrets.iter().filter(|(_, at)| !at.is_contradiction()) {
-            let (file, env) = (("file", at.file.as_deref()), ("env", at.env.as_deref()));
-            match read(&file, &env) {
-                Ok(text) => secrets.extend(text.map(|text| (name.clone(), text))),
-                Err(why) => {
-                    let member = if at.file.is_some() { "file" } else { "env" };
-                    faults.push(self.fault(SECRETS, name, member, &format!("{why:#}")));
-                }
-            }
+        for (name, at) in self.named(SECRETS).filter(|(_, at)| !is_contradiction(at)) {
+            let text = secret(SECRETS, name, at, ("file", "env"));
+            secrets.extend(text.map(|text| (name.clone(), text)));
         }
         // As everywhere, the environment goes before the file.
         secrets.extend(of_environment(env::vars()));
         let mut connections = BTreeMap::new();
-        for (name, connection) in &self.connections {
-            let file = ("password_file", connection.password_file.as_deref());
-            let variable = ("password_env", connection.password_env.as_deref());
-            let password = match (connection.password_member(), connection.has_two_passwords()) {
-                (Some(_), true) => Some(SecretText(String::new())),
-                (Some(member), false) => read(&file, &variable).unwrap_or_else(|why| {
-                    faults.push(self.fault(CONNECTIONS, name, member, &format!("{why:#}")));
-                    Some(SecretText(String::new()))
-                }),
-                (None, _) => None,
-            };
-            connections.insert(name.clone(), connection.plan(password));
+        for (name, members) in self.named(CONNECTIONS) {
+            let password = password_member(members).map(|_| match has_two_passwords(members) {
+                true => SecretText(String::new()),
+                false => secret(CONNECTIONS, name, members, ("password_file", "password_env"))
+                    .unwrap_or_else(|| SecretText(String::new())),
+            });
+            connections.insert(name.clone(), connection(members, password));
         }
-        let pair = |tls: &Tls| tls.cert.clone().zip(tls.key.clone());
-        let tls =
-            |(name, tls): (&String, &Tls)| (name.clone(), PushTls { ca: tls.ca.clone(), client: pair(tls) });
-        PushPlan { secrets, connections, tls: self.tls.iter().map(tls).collect(), ..plan }
+        let file = |tls: &Members, member| tls.text(member).map(PathBuf::from);
+        let tls = self.named(CERTIFICATES).map(|(name, tls)| {
+            let client = file(tls, "cert").zip(file(tls, "key"));
+            (name.clone(), PushTls { ca: file(tls, "ca"), client })
+        });
+        PushPlan { secrets, connections, tls: tls.collect(), ..plan }
     }
 
     /// Returns the contradictions in the tables, without reading the files that they name.
     pub(crate) fn contradictions(&self) -> Vec<Fault> {
         let mut faults = Vec::new();
-        let secrets = self.secrets.keys().map(|name| (SECRETS, name));
-        let tls = self.tls.keys().map(|name| (CERTIFICATES, name));
-        let connections = self.connections.keys().map(|name| (CONNECTIONS, name));
-        for (table, name) in secrets.chain(tls).chain(connections).filter(|(_, name)| !is_name(name)) {
+        for (name, members) in self.tables.values().flatten().filter(|(name, _)| !is_name(name)) {
             let what = format!("[push]: `{name}` is no name; a name has 1 to 100 of a-z, 0-9, `_` and `-`");
-            faults.push(Fault::new(self.lines.of_member(table, name, ""), what));
+            faults.push(Fault::new(Some(members.line_of("")), what));
         }
-        for (name, _) in self.secrets.iter().filter(|(_, at)| at.is_contradiction()) {
-            faults.push(self.fault(
-                SECRETS,
-                name,
-                "",
-                "write either { file = \"...\" } or { env = \"...\" }",
-            ));
+        for (name, at) in self.named(SECRETS).filter(|(_, at)| is_contradiction(at)) {
+            let why = "write either { file = \"...\" } or { env = \"...\" }";
+            faults.push(fault(SECRETS, name, at, "", why));
         }
-        for (name, tls) in &self.tls {
-            if tls.cert.is_some() != tls.key.is_some() {
-                let member = if tls.cert.is_some() { "cert" } else { "key" };
-                faults.push(self.fault(CERTIFICATES, name, member, "`cert` and `key` need each other"));
+        for (name, tls) in self.named(CERTIFICATES) {
+            let (cert, key) = (tls.text("cert").is_some(), tls.text("key").is_some());
+            if cert != key {
+                let member = if cert { "cert" } else { "key" };
+                faults.push(fault(CERTIFICATES, name, tls, member, "`cert` and `key` need each other"));
             }
         }
-        for (name, connection) in &self.connections {
+        for (name, connection) in self.named(CONNECTIONS) {
             let found = self.faults_of(connection);
-            faults.extend(found.iter().map(|(member, why)| self.fault(CONNECTIONS, name, member, why)));
+            faults
+                .extend(found.iter().map(|(member, why)| fault(CONNECTIONS, name, connection, member, why)));
         }
         faults
     }
 
     /// Returns the contradictions in a connection, each with its member.
-    fn faults_of(&self, connection: &Connection) -> Vec<(&'static str, String)> {
-        let Connection { addresses, certificates, tls, .. } = connection;
+    fn faults_of(&self, members: &Members) -> Vec<(&'static str, String)> {
+        let addresses = members.texts("addresses");
         let mut faults = Vec::new();
         if addresses.is_empty() {
             faults.push((
@@ -265,20 +134,20 @@ impl PushTables {
                 format!("`{other}` is no address; write HOST:PORT without a scheme, a path and a login");
             faults.push(("addresses", what));
         }
-        if connection.has_two_passwords() {
+        if has_two_passwords(members) {
             faults.push(("password_env", "write either `password_file` or `password_env`".to_owned()));
         }
-        match certificates {
-            Some(_) if !tls => {
+        match members.text("certificates") {
+            Some(_) if !members.is_true("tls") => {
                 faults.push(("certificates", "`certificates` has no effect without `tls = true`".to_owned()));
             }
-            Some(known) if !self.tls.contains_key(known) => {
+            Some(known) if self.get(CERTIFICATES, known).is_none() => {
                 faults.push(("certificates", format!("there is no [push.tls.{known}] for `certificates`")));
             }
             _ => {}
         }
-        let password = connection.password_member();
-        let plan = connection.plan(password.map(|_| SecretText(String::new())));
+        let password = password_member(members);
+        let plan = connection(members, password.map(|_| SecretText(String::new())));
         faults.extend(plan.faults().into_iter().map(|fault| match (fault.member, password) {
             ("password", Some(member)) => (member, fault.why),
             (member, _) => (member, fault.why),
@@ -290,47 +159,81 @@ impl PushTables {
     fn fault_of_plan(&self, fault: &PushError) -> Fault {
         let line = match fault {
             PushError::SecretKeys { .. } => None,
-            PushError::CertificateFile { name, place, .. } => {
-                let member = self.tls.get(name).map_or("", |tls| tls.member_of(place));
-                self.lines.of_member(CERTIFICATES, name, member)
-            }
-            PushError::Certificates { name, .. } => self.lines.of_member(CERTIFICATES, name, ""),
-            PushError::Connection { name, .. } => self.lines.of_member(CONNECTIONS, name, ""),
+            PushError::CertificateFile { name, place, .. } => self.get(CERTIFICATES, name).map(|tls| {
+                let is_it = |member: &&str| tls.text(member).is_some_and(|file| Path::new(file) == place);
+                tls.line_of(["ca", "cert", "key"].into_iter().find(is_it).unwrap_or_default())
+            }),
+            PushError::Certificates { name, .. } => self.get(CERTIFICATES, name).map(|tls| tls.line_of("")),
+            PushError::Connection { name, .. } => self.get(CONNECTIONS, name).map(|one| one.line_of("")),
         };
         Fault::new(line, fault.to_string())
-    }
-
-    /// Returns a fault of a member of a table. A member that the table does not have stands for the table.
-    fn fault(&self, table: &str, name: &str, member: &str, why: &str) -> Fault {
-        let place = match table {
-            SECRETS => format!("[push.{table}] `{name}`"),
-            _ => format!("[push.{table}.{name}]"),
-        };
-        Fault::new(self.lines.of_member(table, name, member), format!("{place}: {why}"))
     }
 
     /// The number of secrets, certificates and connections in words; none of them is left out. Connections are named.
     pub(crate) fn contents(&self) -> Vec<String> {
         let mut contents = Vec::new();
-        if !self.connections.is_empty() {
-            let named = self.connections.iter().map(|(name, connection)| {
-                let kind = TargetKind::from(connection.kind);
-                format!(
-                    "{name}: {}{}",
-                    kind.name(),
-                    if has_kind(kind) { "" } else { ", not in this program" }
-                )
-            });
-            let named: Vec<_> = named.collect();
+        let named = self.named(CONNECTIONS).map(|(name, members)| {
+            let kind = kind_of(members);
+            let experimental = if kind.is_experimental { ", experimental" } else { "" };
+            let absent = if kind.open.is_none() { ", not in this program" } else { "" };
+            format!("{name}: {}{experimental}{absent}", kind.kind.name())
+        });
+        let named: Vec<_> = named.collect();
+        if !named.is_empty() {
             contents.push(format!("{} ({})", counted(named.len(), "connection"), named.join(", ")));
         }
-        for (count, noun) in [(self.secrets.len(), "secret"), (self.tls.len(), "table of certificates")] {
+        for (table, noun) in [(SECRETS, "secret"), (CERTIFICATES, "table of certificates")] {
+            let count = self.named(table).count();
             if count > 0 {
                 contents.push(counted(count, noun));
             }
         }
         contents
     }
+}
+
+/// Whether a secret does not name exactly one place.
+fn is_contradiction(at: &Members) -> bool {
+    at.text("file").is_some() == at.text("env").is_some()
+}
+
+/// The member with the place of the password of a connection; `None`: there is no password.
+fn password_member(members: &Members) -> Option<&'static str> {
+    ["password_file", "password_env"].into_iter().find(|member| members.text(member).is_some())
+}
+
+/// Whether the password of a connection has two places.
+fn has_two_passwords(members: &Members) -> bool {
+    members.text("password_file").is_some() && members.text("password_env").is_some()
+}
+
+/// The kind of a connection.
+fn kind_of(members: &Members) -> &'static BrokerKind {
+    let kind = KINDS.iter().find(|kind| members.text("kind") == Some(kind.kind.name()));
+    kind.expect("the reader takes the words of the table alone")
+}
+
+/// The plan of a connection, with this password.
+fn connection(members: &Members, password: Option<SecretText>) -> ConnectionPlan {
+    let own = KINDS.iter().flat_map(|kind| kind.members).map(|member| member.name);
+    let text = |member| members.text(member).map(str::to_owned);
+    ConnectionPlan {
+        user: text("user"),
+        password,
+        tls: members.is_true("tls"),
+        certificates: text("certificates"),
+        members: own.filter_map(|member| Some((member.to_owned(), text(member)?))).collect(),
+        ..ConnectionPlan::new(kind_of(members).kind, members.texts("addresses").to_vec())
+    }
+}
+
+/// Returns a fault of a member of a table. A member that the table does not have stands for the table.
+fn fault(table: &str, name: &str, members: &Members, member: &str, why: &str) -> Fault {
+    let place = match table {
+        SECRETS => format!("[push.{table}] `{name}`"),
+        _ => format!("[push.{table}.{name}]"),
+    };
+    Fault::new(Some(members.line_of(member)), format!("{place}: {why}"))
 }
 
 /// A number of things in words: `1 key`, `2 keys`.
@@ -342,44 +245,49 @@ pub(crate) fn counted(count: usize, noun: &str) -> String {
     }
 }
 
-/// A member with the place of a secret, and its value.
-type Place<'p, P> = (&'static str, Option<&'p P>);
-
-/// Reads a secret; `None`: it has no place. An error shows no secret that was read, and no name of a
-/// variable or file that may be the secret itself.
-fn read(file: &Place<'_, Path>, variable: &Place<'_, str>) -> Result<Option<SecretText>> {
-    let (text, place) = match (file, variable) {
-        ((member, Some(file)), _) => {
-            let place = match is_path(file) {
-                true => format!("`{member}` {}", file.display()),
-                false => format!(
-                    "`{member}`, whose value is not shown here, because it may be the secret itself (write a path with a `/`, such as `./key`)"
-                ),
-            };
-            let text = fs::read_to_string(file).with_context(|| format!("failed to read {place}"))?;
-            (text.trim_end_matches(['\r', '\n']).to_owned(), place)
-        }
-        (_, (member, Some(variable))) => {
-            let place = format!("the variable {variable} of `{member}`");
-            // No variable has a name with `=` or NUL, so those are not set either.
-            let text = env::var(variable).map_err(|error| match error {
-                VarError::NotPresent if is_usual(variable) => anyhow!("{place} is not set"),
-                // The secret may have been written where its variable is asked for.
-                VarError::NotPresent => anyhow!(
-                    "the value of `{member}` is not the name of a variable that is set; it is not shown here, because it may be the secret itself: \
-                     write the name of a variable (A-Z, 0-9, _), and put the secret into that variable"
-                ),
-                // The error of the library shows the value.
-                VarError::NotUnicode(_) => anyhow!("{place} is not UTF-8"),
-            });
-            (text?, place)
-        }
-        ((_, None), (_, None)) => return Ok(None),
+/// Reads a secret; `None`: it has no place. `places`: the member with a file, and the one with a variable. An error has its member. It shows no
+/// secret that was read, and no name of a variable or file that may be the secret itself.
+fn read(
+    members: &Members,
+    (file, variable): (&'static str, &'static str),
+) -> Result<Option<SecretText>, (&'static str, anyhow::Error)> {
+    let (member, text) = match (members.text(file), members.text(variable)) {
+        (Some(path), _) => (file, read_file(file, Path::new(path))),
+        (None, Some(name)) => (variable, read_variable(variable, name)),
+        (None, None) => return Ok(None),
     };
-    if text.is_empty() {
-        bail!("{place} is empty");
+    text.map(|text| Some(SecretText(text))).map_err(|why| (member, why))
+}
+
+fn read_file(member: &str, file: &Path) -> Result<String> {
+    let place = match is_path(file) {
+        true => format!("`{member}` {}", file.display()),
+        false => format!(
+            "`{member}`, whose value is not shown here, because it may be the secret itself (write a path with a `/`, such as `./key`)"
+        ),
+    };
+    let text = fs::read_to_string(file).with_context(|| format!("failed to read {place}"))?;
+    match text.trim_end_matches(['\r', '\n']) {
+        "" => bail!("{place} is empty"),
+        text => Ok(text.to_owned()),
     }
-    Ok(Some(SecretText(text)))
+}
+
+fn read_variable(member: &str, variable: &str) -> Result<String> {
+    let place = format!("the variable {variable} of `{member}`");
+    // No variable has a name with `=` or NUL, so those are not set either.
+    match env::var(variable) {
+        Ok(text) if text.is_empty() => bail!("{place} is empty"),
+        Ok(text) => Ok(text),
+        Err(VarError::NotPresent) if is_usual(variable) => bail!("{place} is not set"),
+        // The secret may have been written where its variable is asked for.
+        Err(VarError::NotPresent) => bail!(
+            "the value of `{member}` is not the name of a variable that is set; it is not shown here, because it may be the secret itself: \
+             write the name of a variable (A-Z, 0-9, _), and put the secret into that variable"
+        ),
+        // The error of the library shows the value.
+        Err(VarError::NotUnicode(_)) => bail!("{place} is not UTF-8"),
+    }
 }
 
 /// Whether a value looks like a path that a person writes, and not like a secret.
@@ -422,15 +330,24 @@ fn is_name(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use tickwheel_api::TargetKind;
+
     use super::*;
 
-    #[derive(Deserialize)]
-    struct Whole {
-        push: PushTables,
+    /// The tables of a file, all of which are in line 1.
+    fn tables(text: &str) -> PushTables {
+        let table = toml::de::DeTable::parse(text).expect(text);
+        let push = table.get_ref().get("push").expect("a table");
+        let mut faults = Vec::new();
+        let tables = crate::push_members::read(1, push.get_ref(), |_| 1, &mut faults);
+        assert_eq!(faults, [], "{text}");
+        PushTables::new(tables)
     }
 
-    fn tables(text: &str) -> PushTables {
-        toml::from_str::<Whole>(text).expect(text).push
+    /// The lines of an error, without the lines of the file.
+    fn told(error: &str) -> Vec<&str> {
+        let lines = error.lines().map(str::trim);
+        lines.map(|line| line.strip_prefix("line 1: ").unwrap_or(line)).collect()
     }
 
     #[test]
@@ -490,7 +407,7 @@ mod tests {
              [push.connections.e]\n{broker}password_file = {empty:?}\n"
         );
         let error = tables(&text).put_into(PushPlan::default()).expect_err("no secret").to_string();
-        let lines: Vec<&str> = error.lines().map(str::trim).collect();
+        let lines = told(&error);
         assert_eq!(lines.len(), 6, "{error}");
         assert!(
             lines[1].starts_with("[push.secrets] `a`: failed to read `file` /no/such/secret: No such file"),

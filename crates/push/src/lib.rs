@@ -4,7 +4,8 @@
 //! - [`Push`] gives queues their targets.
 //! - [`Sink`] is the other side of a target. [`webhook::Webhook`] is one.
 //! - [`dispatch`] decides what is leased, sent and settled.
-//! - `amqp` and `bridge` are built with the features of these names: messages to RabbitMQ, and the bridge that delays messages of RabbitMQ.
+//! - `kinds` is the table of the kinds of brokers. Each kind has a folder of its name, whose client is built with the feature of this name.
+//! - `bridge` is a feature as well: it delays messages of RabbitMQ.
 //! - [`broker`] has what the sinks of brokers share.
 //! - [`guard`] keeps webhooks away from the network of the server.
 
@@ -16,6 +17,14 @@ mod attempts;
 pub mod beanstalk;
 #[cfg(feature = "bridge")]
 pub mod bridge;
+#[cfg_attr(
+    not(feature = "brokers"),
+    allow(
+        dead_code,
+        unused_imports,
+        reason = "a program without all kinds does not use all that they share"
+    )
+)]
 pub mod broker;
 pub mod dispatch;
 mod figures;
@@ -23,6 +32,7 @@ pub mod guard;
 mod hands;
 #[cfg(feature = "kafka")]
 pub mod kafka;
+mod kinds;
 mod message;
 #[cfg(feature = "nats")]
 pub mod nats;
@@ -49,6 +59,7 @@ struct VerifyWebhooks;
 pub use attempts::{AttemptRecord, Attempts};
 pub use figures::{Figures, Histogram, PUSH_BOUNDS_MS};
 pub use hands::{Hand, HandState, Hands};
+pub use kinds::{KIND_NAMES, KINDS, has_kind};
 pub use message::Message;
 pub use outcome::Outcome;
 pub use push::{Notice, Pause, Push, Target, TargetState, TargetView};

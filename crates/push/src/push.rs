@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+pub use tickwheel_api::TargetState;
 use tickwheel_queue::{Queue, QueueName};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
@@ -108,38 +109,6 @@ pub enum Pause {
     Paused,
     /// The target is disabled for this reason, until an operator resumes it.
     Disabled(Arc<str>),
-}
-
-/// The state of a target.
-#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum TargetState {
-    /// Messages are sent.
-    Closed,
-    /// The target has failed too often. Nothing is sent for a while.
-    Open,
-    /// The target has failed. One message at a time is sent, to see whether it works again.
-    HalfOpen,
-    /// The target was disabled, by an answer of the other side or by its owner.
-    Disabled,
-    /// An operator paused it.
-    Paused,
-}
-
-impl TargetState {
-    /// All states.
-    pub const ALL: [Self; 5] = [Self::Closed, Self::Open, Self::HalfOpen, Self::Disabled, Self::Paused];
-
-    /// Returns the word for this state in the API and in metrics.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Closed => "closed",
-            Self::Open => "open",
-            Self::HalfOpen => "half_open",
-            Self::Disabled => "disabled",
-            Self::Paused => "paused",
-        }
-    }
 }
 
 /// A target as others see it.

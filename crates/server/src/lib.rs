@@ -42,7 +42,7 @@ pub use service::drain::Drain;
 pub use service::permits::limits::Limits;
 pub use start_error::StartError;
 pub use targets::{
-    ConnectionFault, ConnectionPlan, KeyUse, PushError, PushPlan, PushTls, Sasl, SecretKeyError, SecretText,
+    ConnectionFault, ConnectionPlan, KeyUse, PushError, PushPlan, PushTls, SecretKeyError, SecretText,
     has_kind,
 };
 pub use telemetry::span::{Attribute, Span, SpanKind, SpanSink};

@@ -28,6 +28,7 @@ body! {
     ///
     /// The body of `PUT /v1/queues/{q}/target`: `{"kind": "webhook", "url": "https://shop.example/hooks/{queue}"}`. The body replaces the whole
     /// target: a member that is absent or `null` has its default.
+    #[derive(Default)]
     pub struct TargetBody: both "Target" {
         /// The kind of the other side.
         kind: TargetKind = has(choice());
@@ -51,9 +52,9 @@ body! {
         disable_on: Option<Vec<u16>> = nullable(statuses());
         /// Brokers: the name of the connection in the server's configuration.
         connection: Option<String> = nullable(word(100, "main"));
-        /// `kafka`: the topic.
+        /// `kafka` (experimental): the topic.
         topic: Option<String> = nullable(word(NAME_BYTES_MAX, "due"));
-        /// `kafka`: the key of the message. Default: the key of the task; with the order `group`, the group.
+        /// `kafka` (experimental): the key of the message. Default: the key of the task; with the order `group`, the group.
         key: Option<String> = nullable(word(NAME_BYTES_MAX, "{key}"));
         /// `amqp`: the exchange.
         exchange: Option<String> = nullable(word(NAME_BYTES_MAX, "orders"));
@@ -109,40 +110,7 @@ impl TargetBody {
     /// Returns the settings of a target of this kind, without any other member.
     #[must_use]
     pub fn of_kind(kind: TargetKind) -> Self {
-        Self {
-            kind,
-            url: None,
-            method: None,
-            body: None,
-            headers: BTreeMap::new(),
-            signing: Vec::new(),
-            auth: None,
-            tls: None,
-            dead_on: None,
-            disable_on: None,
-            connection: None,
-            topic: None,
-            key: None,
-            exchange: None,
-            routing_key: None,
-            mandatory: None,
-            persistent: None,
-            subject: None,
-            stream: None,
-            maxlen: None,
-            wait: None,
-            list: None,
-            push: None,
-            tube: None,
-            pri: None,
-            ttr_ms: None,
-            timeout_ms: None,
-            concurrency: None,
-            order: None,
-            breaker: None,
-            retry: None,
-            enabled: true,
-        }
+        Self { kind, enabled: true, ..Self::default() }
     }
 }
 

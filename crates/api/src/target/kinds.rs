@@ -7,10 +7,12 @@ use super::body::TargetBody;
 
 choice! {
     /// The kind of the other side.
+    #[derive(Default)]
     pub enum TargetKind {
         /// A receiver of HTTP requests.
+        #[default]
         Webhook = "webhook",
-        /// A topic of Kafka.
+        /// A topic of Kafka. Experimental: it has not run against Apache Kafka yet.
         Kafka = "kafka",
         /// An exchange of RabbitMQ.
         Amqp = "amqp",
@@ -37,7 +39,7 @@ use TargetKind::{Amqp, Beanstalk, Kafka, Nats, Redis, Webhook};
 type Member = (&'static str, &'static [(TargetKind, Need)], fn(&TargetBody) -> bool);
 
 /// The members that do not go with every kind.
-const MEMBERS: [Member; 24] = [
+const MEMBERS: &[Member] = &[
     ("url", &[(Webhook, Must)], |target| target.url.is_some()),
     ("method", &[(Webhook, May)], |target| target.method.is_some()),
     ("signing", &[(Webhook, May)], |target| !target.signing.is_empty()),
@@ -70,13 +72,75 @@ const MEMBERS: [Member; 24] = [
     ("ttr_ms", &[(Beanstalk, May)], |target| target.ttr_ms.is_some()),
 ];
 
+impl TargetKind {
+    /// The broker as its makers call it.
+    #[must_use]
+    pub fn product(self) -> &'static str {
+        match self {
+            Webhook => "HTTP",
+            Kafka => "Kafka",
+            Amqp => "RabbitMQ",
+            Nats => "NATS",
+            Redis => "Redis",
+            Beanstalk => "beanstalkd",
+        }
+    }
+
+    /// Whether a target of this kind may have a member that does not go with every kind. `member`: the name in JSON.
+    #[must_use]
+    pub fn takes(self, member: &str) -> bool {
+        self.need(member).is_some()
+    }
+
+    /// Whether a target of this kind has to have a member that does not go with every kind. `member`: the name in JSON.
+    #[must_use]
+    pub fn needs(self, member: &str) -> bool {
+        self.need(member) == Some(Must)
+    }
+
+    fn need(self, member: &str) -> Option<Need> {
+        let (_, kinds, _) = MEMBERS.iter().find(|(field, ..)| field.trim_end_matches("_ms") == member)?;
+        kinds.iter().find(|(kind, _)| *kind == self).map(|(_, need)| *need)
+    }
+}
+
+impl TargetBody {
+    /// The place that gets the messages: the URL, or the member that names the place in the broker.
+    #[must_use]
+    pub fn place(&self) -> Option<&str> {
+        let place = match self.kind {
+            Webhook => &self.url,
+            Kafka => &self.topic,
+            Amqp => &self.exchange,
+            Nats => &self.subject,
+            Redis if self.list.is_some() => &self.list,
+            Redis => &self.stream,
+            Beanstalk => &self.tube,
+        };
+        place.as_deref()
+    }
+
+    /// The member of this name in JSON, if it is one of those that say where in a broker a message goes.
+    pub fn place_mut(&mut self, member: &str) -> Option<&mut Option<String>> {
+        Some(match member {
+            "topic" => &mut self.topic,
+            "exchange" => &mut self.exchange,
+            "routing_key" => &mut self.routing_key,
+            "subject" => &mut self.subject,
+            "stream" => &mut self.stream,
+            "list" => &mut self.list,
+            "tube" => &mut self.tube,
+            _ => return None,
+        })
+    }
+}
+
 /// Checks that the members go with the kind.
 pub(super) fn check(target: &TargetBody) -> Result<(), BadRequest> {
     let kind = target.kind;
     for (field, kinds, is_there) in MEMBERS {
         let name = field.trim_end_matches("_ms");
-        let need = kinds.iter().find(|(known, _)| *known == kind).map(|(_, need)| *need);
-        match (need, is_there(target)) {
+        match (kind.need(name), is_there(target)) {
             (None, true) => {
                 let words: Vec<_> = kinds.iter().map(|(kind, _)| format!("`{}`", kind.name())).collect();
                 let what = format!("does not go with the kind `{}`", kind.name());

@@ -1,8 +1,10 @@
 //! Options for the settings of a target.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Context, Result, anyhow, bail};
-use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use tickwheel_api::{
     AuthBody, ContentForm, HttpMethod, SecretBody, SigningBody, TARGET_CONCURRENCY_MAX,
     TARGET_TIMEOUT_MS_MAX, TARGET_TIMEOUT_MS_MIN, TargetBody, TargetKind, TargetOrder, duration,
@@ -21,6 +23,8 @@ pub(super) struct Members {
     file: Option<String>,
     #[command(flatten)]
     one_by_one: OneByOne,
+    #[command(flatten)]
+    places: Places,
 }
 
 const WEBHOOK: &str = "Webhook";
@@ -46,27 +50,6 @@ struct OneByOne {
     /// The name of the connection in the server's configuration
     #[arg(long, value_name = "NAME", conflicts_with = "url", help_heading = BROKER)]
     connection: Option<String>,
-    /// Kafka: the topic
-    #[arg(long, help_heading = BROKER)]
-    topic: Option<String>,
-    /// RabbitMQ: the exchange
-    #[arg(long, help_heading = BROKER)]
-    exchange: Option<String>,
-    /// RabbitMQ: the routing key [default: the name of the queue]
-    #[arg(long, value_name = "KEY", help_heading = BROKER)]
-    routing_key: Option<String>,
-    /// NATS: the subject
-    #[arg(long, help_heading = BROKER)]
-    subject: Option<String>,
-    /// NATS: the stream that has to store the message; Redis: the stream that gets it
-    #[arg(long, help_heading = BROKER)]
-    stream: Option<String>,
-    /// Redis: the list that gets the message
-    #[arg(long, help_heading = BROKER)]
-    list: Option<String>,
-    /// beanstalkd: the tube
-    #[arg(long, help_heading = BROKER)]
-    tube: Option<String>,
     /// The form of the body [default: payload; envelope for a tube and a list]
     #[arg(long, value_name = "FORM", value_parser = words(&ContentForm::ALL, ContentForm::name))]
     body: Option<ContentForm>,
@@ -85,6 +68,65 @@ struct OneByOne {
     /// Send nothing until `target resume`
     #[arg(long)]
     disabled: bool,
+}
+
+/// The options that name a place in a broker: the member of the target, the word for its value, and the help.
+const PLACES: [(&str, &str, &str); 7] = [
+    ("topic", "TOPIC", "Kafka (experimental): the topic"),
+    ("exchange", "EXCHANGE", "RabbitMQ: the exchange"),
+    ("routing_key", "KEY", "RabbitMQ: the routing key [default: the name of the queue]"),
+    ("subject", "SUBJECT", "NATS: the subject"),
+    ("stream", "STREAM", "NATS: the stream that has to store the message; Redis: the stream that gets it"),
+    ("list", "LIST", "Redis: the list that gets the message"),
+    ("tube", "TUBE", "beanstalkd: the tube"),
+];
+
+/// The values of [`PLACES`] that were given, by their members.
+#[derive(Debug)]
+struct Places(BTreeMap<&'static str, String>);
+
+impl Places {
+    /// Puts the values into the settings of `target`.
+    fn put_into(&self, mut target: TargetBody) -> TargetBody {
+        for (member, text) in &self.0 {
+            *target.place_mut(member).expect("each is a place") = Some(text.clone());
+        }
+        target
+    }
+}
+
+impl Args for Places {
+    fn augment_args(command: Command) -> Command {
+        command.args(PLACES.map(|(member, value, help)| {
+            Arg::new(member)
+                .long(option(member))
+                .value_name(value)
+                .help(help)
+                .help_heading(BROKER)
+                .conflicts_with("file")
+        }))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Places {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let given = PLACES.iter().map(|(member, ..)| (*member, matches.get_one::<String>(member)));
+        Ok(Self(given.filter_map(|(member, text)| Some((member, text?.clone()))).collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// Returns the option for a member, without the dashes before it.
+fn option(member: &str) -> String {
+    member.replace('_', "-")
 }
 
 /// A parser that takes the words of an enum of the API.
@@ -120,8 +162,9 @@ impl Members {
     }
 
     /// The option of a place that needs a connection, for messages; `None`: none is given.
-    pub(super) fn place(&self) -> Option<&'static str> {
-        self.one_by_one.places().into_iter().find(|place| place.is_given).map(|place| place.option)
+    pub(super) fn place(&self) -> Option<String> {
+        let given = PLACES.iter().find(|(member, ..)| self.places.0.contains_key(member));
+        given.map(|(member, ..)| format!("--{}", option(member)))
     }
 
     /// The words for mistakes; `None`: the settings come from a file, which has the words of the API.
@@ -148,9 +191,13 @@ impl Members {
                     .map_err(|error| anyhow!("{place}: {error}; {}", hints::in_commands(&error.hint)))
             }
             None => {
-                let kind = self.one_by_one.kind()?;
-                self.one_by_one.check(kind, &format!("a target of the kind `{}`", kind.name()))?;
-                self.one_by_one.change(TargetBody::of_kind(kind), new_secret)
+                let kind = self.one_by_one.kind(&self.places)?;
+                self.one_by_one.check(
+                    &self.places,
+                    kind,
+                    &format!("a target of the kind `{}`", kind.name()),
+                )?;
+                self.one_by_one.change(&self.places, TargetBody::of_kind(kind), new_secret)
             }
         }
     }
@@ -162,8 +209,10 @@ impl Members {
     pub(super) fn changed(self, now: TargetBody, new_secret: Option<&str>) -> Result<TargetBody> {
         let before = now.clone();
         let whose = format!("the queue has a target of the kind `{}`, which", now.kind.name());
-        self.one_by_one.check(now.kind, &whose).context("a new target needs --url or --connection")?;
-        let target = self.one_by_one.change(now, new_secret)?;
+        self.one_by_one
+            .check(&self.places, now.kind, &whose)
+            .context("a new target needs --url or --connection")?;
+        let target = self.one_by_one.change(&self.places, now, new_secret)?;
         if target == before {
             bail!("this changes nothing; name a setting, or --url, --connection or --file for a new target");
         }
@@ -171,56 +220,40 @@ impl Members {
     }
 }
 
-/// An option that does not go with every kind.
-struct Place {
-    option: &'static str,
-    kinds: &'static [TargetKind],
-    is_given: bool,
+/// Returns the options that only a target of this kind takes, in words.
+pub(super) fn options_of(kind: TargetKind) -> String {
+    if kind == TargetKind::Webhook {
+        return "--url, --method, --sign-with, --new-secret and --bearer".to_owned();
+    }
+    let members: Vec<_> =
+        PLACES.iter().map(|(member, ..)| *member).filter(|member| kind.takes(member)).collect();
+    let last = if members.iter().any(|member| kind.needs(member)) { "and" } else { "or" };
+    listed(members.into_iter().map(|member| format!("--{}", option(member))), last)
 }
 
-/// Returns the options that only a target of this kind takes, in words.
-pub(super) fn options_of(kind: TargetKind) -> &'static str {
-    match kind {
-        TargetKind::Webhook => "--url, --method, --sign-with, --new-secret and --bearer",
-        TargetKind::Kafka => "--topic",
-        TargetKind::Amqp => "--exchange and --routing-key",
-        TargetKind::Nats => "--subject and --stream",
-        TargetKind::Redis => "--stream or --list",
-        TargetKind::Beanstalk => "--tube",
+/// Returns a list in words: `a, b and c`.
+fn listed(words: impl Iterator<Item = String>, last_word: &str) -> String {
+    let words: Vec<_> = words.collect();
+    match words.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("{} {last_word} {last}", others.join(", ")),
+        _ => words.concat(),
     }
 }
 
 impl OneByOne {
-    /// All options that name a place in a broker.
-    fn places(&self) -> [Place; 7] {
-        use TargetKind::{Amqp, Beanstalk, Kafka, Nats, Redis};
-
-        let place =
-            |option, kinds, given: &Option<String>| Place { option, kinds, is_given: given.is_some() };
-        [
-            place("--topic", &[Kafka], &self.topic),
-            place("--exchange", &[Amqp], &self.exchange),
-            place("--routing-key", &[Amqp], &self.routing_key),
-            place("--subject", &[Nats], &self.subject),
-            place("--stream", &[Nats, Redis], &self.stream),
-            place("--list", &[Redis], &self.list),
-            place("--tube", &[Beanstalk], &self.tube),
-        ]
-    }
-
-    /// All options that do not go with every kind.
-    fn kept(&self) -> impl Iterator<Item = Place> {
-        use TargetKind::{Amqp, Kafka, Nats, Redis, Webhook};
-
-        let place = |option, kinds, is_given| Place { option, kinds, is_given };
+    /// All options that were given and do not go with every kind, each with its member.
+    fn kept(&self, places: &Places) -> impl Iterator<Item = (String, &'static str)> {
         let others = [
-            place("--method", &[Webhook][..], self.method.is_some()),
-            place("--sign-with", &[Webhook], !self.sign_with.is_empty()),
-            place("--new-secret", &[Webhook], self.new_secret),
-            place("--bearer", &[Webhook], self.bearer.is_some()),
-            place("--header", &[Webhook, Kafka, Amqp, Nats, Redis], !self.header.is_empty()),
+            ("--method", "method", self.method.is_some()),
+            ("--sign-with", "signing", !self.sign_with.is_empty()),
+            ("--new-secret", "signing", self.new_secret),
+            ("--bearer", "auth", self.bearer.is_some()),
+            ("--header", "headers", !self.header.is_empty()),
         ];
-        self.places().into_iter().chain(others)
+        let others = others.into_iter().filter(|(.., is_given)| *is_given);
+        let places = PLACES.iter().filter(|(member, ..)| places.0.contains_key(member));
+        let places = places.map(|(member, ..)| (format!("--{}", option(member)), *member));
+        places.chain(others.map(|(option, member, _)| (option.to_owned(), member)))
     }
 
     fn words(&self) -> TargetWords {
@@ -231,45 +264,32 @@ impl OneByOne {
     ///
     /// # Errors
     /// An option is for other kinds.
-    fn check(&self, kind: TargetKind, whose: &str) -> Result<()> {
-        let Some(Place { option, kinds, .. }) =
-            self.kept().find(|place| place.is_given && !place.kinds.contains(&kind))
-        else {
+    fn check(&self, places: &Places, kind: TargetKind, whose: &str) -> Result<()> {
+        let Some((option, member)) = self.kept(places).find(|(_, member)| !kind.takes(member)) else {
             return Ok(());
         };
-        let kinds: Vec<_> = kinds.iter().map(|kind| format!("`{}`", kind.name())).collect();
-        let kinds = match kinds.split_last() {
-            Some((last, others)) if !others.is_empty() => format!("{} and {last}", others.join(", ")),
-            _ => kinds.concat(),
-        };
+        let kinds = TargetKind::ALL.into_iter().filter(|kind| kind.takes(member));
+        let kinds = listed(kinds.map(|kind| format!("`{}`", kind.name())), "and");
         bail!("{option} is for {kinds}; {whose} takes {}", options_of(kind))
     }
 
-    fn kind(&self) -> Result<TargetKind> {
+    /// The kind whose place is given.
+    fn kind(&self, places: &Places) -> Result<TargetKind> {
         if self.url.is_some() {
             return Ok(TargetKind::Webhook);
         }
-        let places = [
-            (TargetKind::Kafka, self.topic.is_some()),
-            (TargetKind::Amqp, self.exchange.is_some()),
-            (TargetKind::Nats, self.subject.is_some()),
-            (TargetKind::Redis, self.list.is_some()),
-            (TargetKind::Beanstalk, self.tube.is_some()),
-            (TargetKind::Redis, self.stream.is_some()),
-        ];
-        let named = places.into_iter().find(|(_, is_named)| *is_named).map(|(kind, _)| kind);
-        named.ok_or_else(|| {
-            anyhow!(
-                "--connection needs a place in the broker: --topic (Kafka), --exchange (RabbitMQ), --subject and --stream (NATS), --stream or \
-                 --list (Redis), or --tube (beanstalkd)"
-            )
+        let mut brokers = TargetKind::ALL.into_iter().filter(|kind| *kind != TargetKind::Webhook);
+        let has_place = |kind: &TargetKind| places.put_into(TargetBody::of_kind(*kind)).place().is_some();
+        brokers.clone().find(has_place).ok_or_else(|| {
+            let places = brokers.by_ref().map(|kind| format!("{} ({})", options_of(kind), kind.product()));
+            anyhow!("--connection needs a place in the broker: {}", listed(places, "or"))
         })
     }
 
     /// Puts the options into the settings of `target`.
-    fn change(self, mut target: TargetBody, new_secret: Option<&str>) -> Result<TargetBody> {
+    fn change(self, places: &Places, mut target: TargetBody, new_secret: Option<&str>) -> Result<TargetBody> {
         let words = self.words();
-        match (&self.stream, &self.list) {
+        match (places.0.get("stream"), places.0.get("list")) {
             (Some(_), Some(_)) => {
                 bail!("a target of the kind `redis` has either --stream or --list, and not both")
             }
@@ -281,6 +301,7 @@ impl OneByOne {
             }
             _ => {}
         }
+        target = places.put_into(target);
         fn put<T>(member: &mut Option<T>, option: Option<T>) {
             if option.is_some() {
                 *member = option;
@@ -290,13 +311,6 @@ impl OneByOne {
         put(&mut target.method, self.method);
         put(&mut target.body, self.body);
         put(&mut target.connection, self.connection);
-        put(&mut target.topic, self.topic);
-        put(&mut target.exchange, self.exchange);
-        put(&mut target.routing_key, self.routing_key);
-        put(&mut target.subject, self.subject);
-        put(&mut target.stream, self.stream);
-        put(&mut target.list, self.list);
-        put(&mut target.tube, self.tube);
         put(&mut target.timeout_ms, self.timeout);
         put(&mut target.concurrency, self.concurrency);
         put(&mut target.order, self.order);
@@ -375,7 +389,7 @@ mod tests {
     #[test]
     fn mistakes_are_told_before_the_call() {
         for (text, part) in [
-            ("--connection m", "--exchange (RabbitMQ)"),
+            ("--connection m", "--exchange and --routing-key (RabbitMQ), --subject and --stream (NATS)"),
             (
                 "--connection m --topic a --tube b",
                 "--tube is for `beanstalk`; a target of the kind `kafka` takes --topic",

@@ -1,6 +1,6 @@
 //! [`TargetWords`]: mistakes in a target in the words of the command line.
 
-use tickwheel_api::{BadRequest, Location};
+use tickwheel_api::{BadRequest, Location, TargetBody, TargetKind};
 use tickwheel_client::ClientError;
 
 /// Tells mistakes in a target that was given by options. The API names members, and the caller wrote options.
@@ -12,28 +12,20 @@ pub(super) struct TargetWords {
 
 impl TargetWords {
     /// Returns the option for the member with this path, such as `signing[0].secret`; `None`: no option gives it.
-    fn option(self, path: &str) -> Option<&'static str> {
+    fn option(self, path: &str) -> Option<String> {
         let member = path.split(['.', '[']).next().unwrap_or_default();
         Some(match member {
-            "url" => "--url",
-            "method" => "--method",
-            "body" => "--body",
-            "headers" => "--header",
-            "signing" => self.signing,
-            "auth" => "--bearer",
-            "connection" => "--connection",
-            "topic" => "--topic",
-            "exchange" => "--exchange",
-            "routing_key" => "--routing-key",
-            "subject" => "--subject",
-            "stream" => "--stream",
-            "list" => "--list",
-            "tube" => "--tube",
-            "timeout" => "--timeout",
-            "concurrency" => "--concurrency",
-            "order" => "--order",
-            "enabled" => "--disabled",
-            _ => return None,
+            "signing" => self.signing.to_owned(),
+            "headers" => "--header".to_owned(),
+            "auth" => "--bearer".to_owned(),
+            "enabled" => "--disabled".to_owned(),
+            "url" | "method" | "body" | "connection" | "timeout" | "concurrency" | "order" => {
+                format!("--{member}")
+            }
+            _ => {
+                TargetBody::of_kind(TargetKind::Webhook).place_mut(member)?;
+                format!("--{}", member.replace('_', "-"))
+            }
         })
     }
 
@@ -58,7 +50,7 @@ impl TargetWords {
         if let Some((path, option)) =
             problem.member.as_deref().and_then(|path| Some((path, self.option(path)?)))
         {
-            problem.detail = problem.detail.replacen(&format!("`{path}`"), option, 1);
+            problem.detail = problem.detail.replacen(&format!("`{path}`"), &option, 1);
         }
         ClientError::Problem(problem)
     }

@@ -1,6 +1,7 @@
 //! `docs/reference/configuration.md`: every setting of the server.
 
 use clap::Arg;
+use tickwheel_push::KINDS;
 use tickwheel_server::JOB_BYTES_MAX;
 
 use super::markdown::{line, paragraph, row, sentence};
@@ -71,12 +72,24 @@ fn range_of(key: &str) -> Option<Range> {
     ranges().into_iter().find(|range| range.keys.contains(&key))
 }
 
+/// The page up to the example, with the kinds of brokers and their members.
+pub(crate) fn head() -> String {
+    let kinds = KINDS.iter().map(|kind| {
+        format!("`{}`{}", kind.kind.name(), if kind.is_experimental { " (experimental)" } else { "" })
+    });
+    let kinds: Vec<_> = kinds.collect();
+    let members = KINDS.iter().flat_map(|kind| kind.members);
+    let members =
+        members.map(|member| row(&[String::new(), format!("`{}`", member.name), member.what.to_owned()]));
+    HEAD.replace("{kinds}", &kinds.join(", ")).replace("{members}", &members.collect::<String>())
+}
+
 fn made() -> String {
     let (serve, settings) = (serve(), settings());
     let option = |setting: &Setting| -> Arg {
         serve.get_arguments().find(|option| *option.get_id() == setting.key).expect("there is one").clone()
     };
-    let mut page = HEAD.to_owned();
+    let mut page = head();
     page.push_str(&format!(
         "```toml\n{EXAMPLE}```\n\n## All settings\n\n| key | default | what it sets |\n|---|---|---|\n"
     ));

@@ -5,3 +5,5 @@ mod configuration;
 mod markdown;
 mod option;
 mod page;
+
+pub(crate) use configuration::head;

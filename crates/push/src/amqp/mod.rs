@@ -6,6 +6,8 @@
 //! - `channel`, `look`: many messages under way on one channel, and which of them the broker returned.
 //! - `packed`, `cbor`: a message of AMQP as the payload of a task.
 //! - `delay`: the header `x-delay`.
+//! - `kind`: the kind in the table of the kinds. It is a module of the table, because a program without the client has it as well.
+//! - `target`: connections and targets, made from their settings.
 
 mod cbor;
 mod channel;
@@ -17,6 +19,7 @@ mod plan;
 mod properties;
 mod sender;
 mod stream;
+mod target;
 
 #[cfg(feature = "bridge")]
 pub(crate) use channel::{Confirmed, Publication, Publisher};

@@ -9,14 +9,11 @@ use std::time::Duration;
 
 use tickwheel_http::Stream;
 use tokio::net::{TcpStream, lookup_host};
-#[cfg(any(test, feature = "amqp", feature = "kafka", feature = "nats", feature = "redis"))]
-use tokio::time::timeout;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::pki_types::ServerName;
 
-#[cfg(any(test, feature = "amqp", feature = "nats", feature = "redis"))]
 use super::link::DIAL_TIMEOUT;
 use crate::guard::{metadata, plain};
 use crate::tls_error;
@@ -29,7 +26,6 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(4);
 ///
 /// # Errors
 /// The reasons of all endpoints.
-#[cfg(any(test, feature = "amqp", feature = "nats", feature = "redis"))]
 pub(crate) async fn first_open<'a, L, O: Future<Output = Result<L, String>>>(
     endpoints: &'a [Endpoint],
     open: impl Fn(&'a Endpoint) -> O,
@@ -138,7 +134,6 @@ impl Endpoint {
     ///
     /// # Errors
     /// The host has no address within 2 s, or leads to the metadata of a cloud. The reason begins with the endpoint.
-    #[cfg(any(feature = "kafka", feature = "nats"))]
     pub(crate) async fn check(&self) -> Result<(), String> {
         let look_up = lookup_host((self.host.as_str(), self.port));
         let why = match timeout(CONNECT_TIMEOUT / 2, look_up).await {
@@ -224,7 +219,6 @@ mod tests {
         let Err(why) = endpoint.connect(None).await else { panic!("it was connected to") };
         let begin = "2852039166:80: blocked address: 2852039166 is 169.254.169.254 (";
         assert!(why.starts_with(begin), "{why}");
-        #[cfg(any(feature = "kafka", feature = "nats"))]
         assert_eq!(endpoint.check().await, Err(why));
     }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+pub use tickwheel_api::TargetOrder as Order;
 use tickwheel_queue::{Group, Leased, NackHow, Token, TokenAnswer, Undeliverable};
 
 use super::breaker::{Breaker, BreakerPlan, BreakerState};
@@ -21,19 +22,6 @@ const HELD_LOOK_MS: u64 = 1_000;
 const FEW_PLACES_MS: u64 = 5;
 /// At most this many tasks are leased by one call.
 const LEASE_TASKS_MAX: usize = 1_000;
-
-/// In which order the messages of a queue are delivered. Without failures this is the order of the leases: priority, due time, put.
-#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
-pub enum Order {
-    /// Messages are under way side by side, and one that fails comes later.
-    #[default]
-    None,
-    /// At most one message of a group is under way. A message that fails is tried again, and its group waits for it. The queue must have a
-    /// limit in flight of 1 for each group.
-    Group,
-    /// At most one message of the queue is under way. A message that fails is tried again, and all others wait for it.
-    Queue,
-}
 
 /// How a dispatcher works.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]

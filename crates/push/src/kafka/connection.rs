@@ -1,6 +1,5 @@
 //! [`KafkaConnection`]: the brokers of Kafka, and how to log in.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -149,42 +148,5 @@ impl Dial for KafkaConnection {
 
     fn is_alive(live: &KafkaLive) -> bool {
         !live.producer.is_closed()
-    }
-}
-
-impl fmt::Debug for KafkaLogin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::None => f.write_str("None"),
-            Self::Plain(user, _) => f.debug_tuple("Plain").field(user).finish(),
-            Self::ScramSha256(user, _) => f.debug_tuple("ScramSha256").field(user).finish(),
-            Self::ScramSha512(user, _) => f.debug_tuple("ScramSha512").field(user).finish(),
-        }
-    }
-}
-
-impl fmt::Debug for KafkaConnection {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { endpoints, tls, login, delivery_timeout } = self;
-        f.debug_struct("KafkaConnection")
-            .field("endpoints", endpoints)
-            .field("has_tls", &tls.is_some())
-            .field("login", login)
-            .field("delivery_timeout", delivery_timeout)
-            .finish()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_password_is_not_shown() {
-        for login in [KafkaLogin::Plain, KafkaLogin::ScramSha256, KafkaLogin::ScramSha512] {
-            let login = login("shop".to_owned(), "hunter2".to_owned());
-            let shown = format!("{:?}", KafkaConnection { login, ..KafkaConnection::new(Vec::new()) });
-            assert!(shown.contains("shop") && !shown.contains("hunter2"), "{shown}");
-        }
     }
 }

@@ -1,6 +1,5 @@
 //! [`NatsConnection`]: the servers of NATS, and how to log in.
 
-use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -140,41 +139,5 @@ impl Dial for NatsConnection {
 
     fn is_alive(live: &NatsLive) -> bool {
         !*live.lost.borrow()
-    }
-}
-
-impl fmt::Debug for NatsLogin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::None => f.write_str("None"),
-            Self::Token(_) => f.write_str("Token"),
-            Self::User(user, _) => f.debug_tuple("User").field(user).finish(),
-        }
-    }
-}
-
-impl fmt::Debug for NatsConnection {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { endpoints, tls, login, domain } = self;
-        f.debug_struct("NatsConnection")
-            .field("endpoints", endpoints)
-            .field("has_tls", &tls.is_some())
-            .field("login", login)
-            .field("domain", domain)
-            .finish()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_secret_is_not_shown() {
-        let user = NatsLogin::User("shop".to_owned(), "hunter2".to_owned());
-        for login in [user, NatsLogin::Token("hunter2".to_owned())] {
-            let shown = format!("{:?}", NatsConnection { login, ..NatsConnection::new(Vec::new()) });
-            assert!(!shown.contains("hunter2"), "{shown}");
-        }
     }
 }

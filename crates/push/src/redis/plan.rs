@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use ::redis::{Cmd, cmd};
+pub use tickwheel_api::ListEnd;
 
 use crate::broker::{Address, AddressError, Alphabet, Content, ContentError, ContentForm};
 use crate::message::Message;
@@ -58,16 +59,6 @@ pub enum Structure {
         /// The end of the list.
         end: ListEnd,
     },
-}
-
-/// An end of a list.
-#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
-pub enum ListEnd {
-    /// `LPUSH`.
-    Left,
-    /// `RPUSH`.
-    #[default]
-    Right,
 }
 
 /// Why a target in Redis cannot have these settings.

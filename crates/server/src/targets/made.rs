@@ -7,14 +7,15 @@ use tickwheel_api::{
     AuthBody, BadRequest, BreakerBody, ContentForm, HttpMethod, Problem, TargetBody, TargetKind, TargetOrder,
     TargetTlsBody, TlsVersion, WITH_ALL_BROKERS,
 };
-use tickwheel_push::dispatch::{BreakerPlan, Order, Plan};
+use tickwheel_push::broker::Settings;
+use tickwheel_push::dispatch::{BreakerPlan, Plan};
 use tickwheel_push::webhook::{
     AnswerRules, Auth, BodyForm, RequestPlan, Signer, SigningKey, SystemResolver, Url, Webhook, WebhookPlan,
 };
-use tickwheel_push::{Attempt, Message, Outcome, Pause, Sink, Target};
+use tickwheel_push::{Attempt, Message, Outcome, Pause, Sink, Target, has_kind};
 use tickwheel_queue::{QueueName, Timestamp};
 
-use super::brokers::{Named, has_kind};
+use super::brokers::Named;
 use super::outside::Outside;
 use super::secrets;
 use super::stored::{Stored, StoredPause};
@@ -128,15 +129,10 @@ pub(super) fn plan(target: &TargetBody) -> Plan {
         let BreakerBody { failures, open_ms, open_max_ms } = breaker;
         BreakerPlan { failures, open_ms, open_max_ms: open_max_ms.unwrap_or(OPEN_MAX_MS.max(open_ms)) }
     });
-    let order = match target.order {
-        None | Some(TargetOrder::None) => Order::None,
-        Some(TargetOrder::Group) => Order::Group,
-        Some(TargetOrder::Queue) => Order::Queue,
-    };
     Plan {
         concurrency: target.concurrency.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(concurrency),
         timeout_ms: target.timeout_ms.unwrap_or(timeout_ms),
-        order,
+        order: target.order.unwrap_or(TargetOrder::None),
         breaker,
     }
 }
@@ -173,7 +169,8 @@ fn broker(outside: &Outside, target: &TargetBody) -> Result<Arc<dyn Sink>, NotMa
         return Err(BadRequest::member("connection", what, hint).into());
     }
     let broker = broker.as_ref().ok_or(NotMade::Unsupported(*kind))?;
-    Ok(broker.sink(target, Duration::from_millis(plan(target).timeout_ms))?)
+    let timeout = Duration::from_millis(plan(target).timeout_ms);
+    Ok(broker.sink(Settings { target, timeout })?)
 }
 
 fn webhook(outside: &Outside, queue: &QueueName, stored: &Stored) -> Result<Webhook, NotMade> {

@@ -1,7 +1,6 @@
 //! Targets: the queues whose tasks the server sends by itself, with their settings in the store and their state in memory.
 //!
 //! - `plan`: the part of the configuration that is about targets.
-//! - `connection_fault`: mistakes in a connection of that part.
 //! - `secret_keys`, `secrets`: the secrets of targets, encrypted in the store.
 //! - `key_use`: which keys the secrets of stored targets need.
 //! - `stored`: a target as the store has it.
@@ -15,7 +14,6 @@
 //! - `log_lines`: what the log says about them.
 
 mod brokers;
-mod connection_fault;
 mod connection_states;
 mod facts;
 mod keeper;
@@ -29,13 +27,13 @@ mod secrets;
 mod shown;
 mod stored;
 
-pub use brokers::has_kind;
-pub use connection_fault::ConnectionFault;
 pub(crate) use facts::{HandFacts, HandState, TargetFacts};
 pub(crate) use keeper::{TargetFigures, Targets};
 pub use key_use::KeyUse;
 pub(crate) use outside::Outside;
 pub use outside::PushError;
-pub use plan::{ConnectionPlan, PushPlan, PushTls, Sasl, SecretText};
+pub use plan::{PushPlan, PushTls};
 pub use secret_keys::SecretKeyError;
 pub(crate) use stored::check_settings;
+pub use tickwheel_push::broker::{ConnectionFault, ConnectionPlan, SecretText};
+pub use tickwheel_push::has_kind;

@@ -7,12 +7,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustls::ClientConfig;
+use tickwheel_push::broker::{Opened, SecretText};
 use tickwheel_push::guard::Guard;
+use tickwheel_push::has_kind;
 use tickwheel_push::webhook::{Connections, TlsPlan, TlsPlanError};
 
-use super::brokers::{Brokers, Opened, has_kind};
+use super::brokers::Brokers;
 use super::log_lines;
-use super::plan::{PushPlan, PushTls, SecretText};
+use super::plan::{PushPlan, PushTls};
 use super::secret_keys::{SecretKeyError, SecretKeys};
 
 /// The opened configuration of targets. By default there are no secrets, and webhooks reach public addresses only.

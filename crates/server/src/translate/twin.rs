@@ -1,7 +1,6 @@
 //! Choices that have the same meaning in the API and in the queue, each pair declared once.
 
 use tickwheel_api as api;
-use tickwheel_push as push;
 use tickwheel_queue as queue;
 
 /// A choice with a counterpart on the other side.
@@ -53,7 +52,6 @@ twins! {
     queue::CatchUp = api::CatchUp { Skip, Once, All }
     queue::Overlap = api::Overlap { Skip, Queue, Allow }
     queue::Durability = api::Durability { Fsync, Os, Memory }
-    push::TargetState = api::TargetState { Closed, Open, HalfOpen, Disabled, Paused }
     queue::Existing = api::Existing { Skip, Replace, Refuse }
     queue::Present = api::SkipWhy { Live, Dead, Ended, Keyless, Schedule = Exists }
 }
