@@ -54,12 +54,12 @@ pub struct Outcome {
     /// The situations that the database met.
     pub met: Met,
     /// The situations that the nodes met.
-    pub seen: ReadResult,
+    pub seen: Situations,
 }
 
 /// The number of situations of a run.
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
-pub struct ReadResult {
+pub struct Situations {
     /// Calls that reached an engine, and those that were answered.
     pub calls: u64,
     /// Calls that were answered.
@@ -161,7 +161,7 @@ struct World {
     open: BTreeMap<CallId, (usize, u32, Call)>,
     last_call: u64,
     trace: Trace,
-    seen: ReadResult,
+    seen: Situations,
     is_hostile: bool,
 }
 
@@ -199,7 +199,7 @@ impl World {
             open: BTreeMap::new(),
             last_call: 0,
             trace: Trace::new(print),
-            seen: ReadResult::default(),
+            seen: Situations::default(),
             is_hostile: true,
             plan,
         }

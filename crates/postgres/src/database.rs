@@ -92,7 +92,7 @@ pub trait Session: Send {
     ///
     /// # Errors
     /// [`Failure`].
-    fn acquire(&mut self, take: &Acquire) -> Result<Acquisition, Failure>;
+    fn acquire(&mut self, wanted: &Acquire) -> Result<Acquisition, Failure>;
 
     /// Gives a shard up. Does nothing if the epoch has moved.
     ///
@@ -216,7 +216,7 @@ impl ShardBatch {
 pub struct PutRow {
     /// The id of the task.
     pub id: i64,
-    /// Whether the database is without a row of the task.
+    /// Whether the task has no row in the database yet.
     pub is_new: bool,
     /// The queue of the task.
     pub queue: QueueName,
@@ -290,7 +290,7 @@ pub struct Acquire {
     pub after_loss: Option<i64>,
 }
 
-/// The answer to a [`Acquire`].
+/// The answer to an [`Acquire`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Acquisition {
     /// The shard is taken.

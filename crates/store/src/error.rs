@@ -39,7 +39,7 @@ pub enum OpenError {
     /// complete.
     #[error("{UNFINISHED}; {DELETE_IT}")]
     Unfinished,
-    /// Another version wrote a file of the directory.
+    /// Another version, mostly a later one, wrote a file of the directory.
     #[error("{file} has format {found}, and this version reads format {known}; {OTHER_VERSION}")]
     NewerFormat {
         /// The file with the other format.

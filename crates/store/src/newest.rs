@@ -153,7 +153,7 @@ pub(crate) fn set_aside<D: Disk>(disk: &mut D) -> Result<(), DiskError> {
 /// Reads the note; `None` if the directory needs no note: no log file was durable yet.
 ///
 /// # Errors
-/// The note is missing, damaged or of a later format; or the disk failed.
+/// The note is missing, damaged or of another format; or the disk failed.
 pub(crate) fn read<D: Disk>(disk: &mut D, meta: &Meta, seeds: &Seeds) -> Result<Option<Newest>, OpenError> {
     if !meta.has_log {
         return Ok(None);

@@ -332,7 +332,7 @@ impl Ledger {
         if answer == Answer::Tokens(vec![TokenAnswer::Acked]) {
             self.is_newest(&op, &place)?;
         }
-        // While an earlier owner a loss goes on, its answers may be those of before the loss.
+        // While an owner from before a loss goes on, its answers may be those from before the loss.
         let is_before_loss = self.lost_at.get(&queue).is_some_and(|lost_at| op.epoch <= *lost_at);
         let before = self.closure_without(&place, Some(id));
         self.open.remove(&id);

@@ -313,8 +313,8 @@ impl Session for SimSession {
         Ok(resolution)
     }
 
-    fn acquire(&mut self, take: &Acquire) -> Result<Acquisition, Failure> {
-        let Done::Acquisition(taken) = self.write(&Write::Acquire(take.clone()))? else {
+    fn acquire(&mut self, wanted: &Acquire) -> Result<Acquisition, Failure> {
+        let Done::Acquisition(taken) = self.write(&Write::Acquire(wanted.clone()))? else {
             unreachable!("a taking is answered as one")
         };
         Ok(taken)

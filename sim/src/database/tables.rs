@@ -209,25 +209,25 @@ impl Tables {
         (owners.len() > 1).then(|| format!("{owners:?} share the shards, after {after}"))
     }
 
-    fn acquire(&mut self, take: &Acquire, failover: i64, wrong: Wrong) -> Result<Acquisition, String> {
+    fn acquire(&mut self, wanted: &Acquire, failover: i64, wrong: Wrong) -> Result<Acquisition, String> {
         // One process has all shards.
-        let of_shard = self.shards.get(&take.shard);
+        let of_shard = self.shards.get(&wanted.shard);
         let of_all = self.shards.values().filter(|_| wrong != Wrong::TakeBesideOthers);
         let owners = of_shard.into_iter().chain(of_all).filter_map(|rows| rows.owner.as_ref());
-        let others = owners.filter(|owner| **owner != take.incarnation);
+        let others = owners.filter(|owner| **owner != wanted.incarnation);
         let holder = others.filter_map(|owner| self.nodes.get(owner)).find(|node| !node.ended);
         if let Some(NodeRow { entry: NodeEntry { incarnation, name, address, .. }, .. }) = holder.cloned() {
             return Ok(Acquisition::Held(Holder { incarnation, name, address }));
         }
-        let rows = self.shard(take.shard)?;
-        if failover > rows.failover && take.after_loss != Some(failover) {
+        let rows = self.shard(wanted.shard)?;
+        if failover > rows.failover && wanted.after_loss != Some(failover) {
             return Ok(Acquisition::TooSoon);
         }
         let failovers = if wrong == Wrong::SmallStep { 0 } else { failover - rows.failover };
         rows.epoch += if failovers > 0 { EPOCH_STEP_AFTER_LOSS * failovers } else { EPOCH_STEP };
-        rows.owner = Some(take.incarnation.clone());
+        rows.owner = Some(wanted.incarnation.clone());
         rows.failover = failover;
-        rows.log_empty(take.wall, failovers);
+        rows.log_empty(wanted.wall, failovers);
         Ok(Acquisition::Acquired(Box::new(rows.snapshot())))
     }
 }

@@ -11,7 +11,7 @@ pub(crate) fn tickwheel(words: &[&str]) -> Command {
         }
     }
     // The servers of this run have this number of shards. With more than one, the tests of the files of a directory fail: those of `access`,
-    // `doctor` and `salvage`, and the two of `log` about a lock and about an earlier format.
+    // `doctor` and `salvage`, and the one of `log` about a lock.
     if let Some(shards) = std::env::var_os("TICKWHEEL_TEST_SHARDS") {
         command.env("TICKWHEEL_SHARDS", shards);
     }

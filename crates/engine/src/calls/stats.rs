@@ -163,6 +163,7 @@ impl Stats {
     /// Returns the counts of events alone. They only rise, unlike the figures of the present state, which are left out.
     #[must_use]
     pub fn totals(&self) -> Self {
+        // A figure of the present state has to be set here: the others are taken as counts of events.
         Self {
             page: QueuePage::default(),
             gone: BTreeMap::new(),

@@ -18,7 +18,7 @@ pub type BootClock = Box<dyn Fn() -> u64 + Send + Sync>;
 
 /// The parts that the stores of this process share: the work for the commit workers and readers, the questions to the inbox, the completions for each shard, and until when the process may answer.
 ///
-/// A node is without threads. [`Threads`](crate::Threads) do its work; the simulator does it step by step.
+/// A node has no threads of its own. [`Threads`](crate::Threads) do its work; the simulator does it step by step.
 pub struct Node {
     boot_clock: BootClock,
     lease_term: Mutex<LeaseTerm>,

@@ -73,12 +73,12 @@ CREATE TABLE tickwheel.node (
     ended       bool NOT NULL DEFAULT false,
     started_at  timestamptz NOT NULL DEFAULT clock_timestamp()
 )
--- A beat changes no column of an index. With free space in the page it makes no entry in an index, and the next read of the page removes
+-- A heartbeat changes no column of an index. With free space in the page it makes no entry in an index, and the next read of the page removes
 -- the row before it, without VACUUM.
 WITH (fillfactor = 50);
 
 -- One row for each shard. `owner` has no foreign key: each commit locks its row here, and must not lock a row of `node` as well, which a
--- beat changes.
+-- heartbeat changes.
 CREATE TABLE tickwheel.shard (
     shard       int4 PRIMARY KEY CHECK (shard BETWEEN 0 AND 1023),
     epoch       int8 NOT NULL CHECK (epoch >= 0),
@@ -175,7 +175,7 @@ CREATE TABLE tickwheel.batch (
     counters    bytea NULL,
     counts      bytea NULL,
     ended       bytea NULL,
-    -- In the row of a taking: how many timelines began since the shard was taken before. Each may have lost numbers that were seen.
+    -- In the row of an acquisition: how many fail-overs there were since the shard was acquired before. Each may have lost numbers that were seen.
     failovers_passed int8 NOT NULL DEFAULT 0,
     PRIMARY KEY (shard, no)
 )

@@ -44,8 +44,8 @@ impl Session for PostgresSession {
         shards::resolve(&mut self.link, doubt)
     }
 
-    fn acquire(&mut self, take: &Acquire) -> Result<Acquisition, Failure> {
-        shards::acquire(&mut self.link, take)
+    fn acquire(&mut self, wanted: &Acquire) -> Result<Acquisition, Failure> {
+        shards::acquire(&mut self.link, wanted)
     }
 
     fn release(&mut self, claim: Claim) -> Result<(), Failure> {

@@ -105,15 +105,15 @@ DELETE FROM tickwheel.rollup f USING tickwheel.shard s
 WHERE s.shard = $1 AND s.epoch = $2 AND f.shard = s.shard AND f.no < $3
     AND EXISTS (SELECT FROM tickwheel.rollup n WHERE n.shard = $1 AND n.no = $3)";
 
-pub(super) fn acquire(link: &mut Link, take: &Acquire) -> Result<Acquisition, Failure> {
-    let shard = Param::Int4(take.shard.cast_signed());
-    let me = Param::Text(take.incarnation.as_str().into());
+pub(super) fn acquire(link: &mut Link, wanted: &Acquire) -> Result<Acquisition, Failure> {
+    let shard = Param::Int4(wanted.shard.cast_signed());
+    let me = Param::Text(wanted.incarnation.as_str().into());
     let mut pipeline = Pipeline::new();
     pipeline.kept(HOLDER, vec![shard.clone(), me.clone()]);
     pipeline.kept(TIMELINE, Vec::new());
     let results = link.run(&pipeline, Some(READ_LIMIT))?;
     let Some(found) = results[0].rows.first() else {
-        return Err(foreign(&format!("there is no shard {}", take.shard)));
+        return Err(foreign(&format!("there is no shard {}", wanted.shard)));
     };
     if let Some(holder) = holder(found)? {
         return Ok(Acquisition::Held(holder));
@@ -123,7 +123,7 @@ pub(super) fn acquire(link: &mut Link, take: &Acquire) -> Result<Acquisition, Fa
         <[u8; 16]>::try_from(found.get::<&[u8]>(2)?).map_err(|_| foreign("the secret has not 16 bytes"))?;
     let timeline: i64 = row(&results, 1, 0)?.get(0)?;
     let failovers_passed = timeline.saturating_sub(before).max(0);
-    if failovers_passed > 0 && take.after_loss != Some(timeline) {
+    if failovers_passed > 0 && wanted.after_loss != Some(timeline) {
         return Ok(Acquisition::TooSoon);
     }
     let step = STEP_AFTER_LOSS.saturating_mul(failovers_passed).max(1);
@@ -140,7 +140,7 @@ pub(super) fn acquire(link: &mut Link, take: &Acquire) -> Result<Acquisition, Fa
     }
     pipeline.kept(
         BATCH_OF_TAKING,
-        vec![shard, me, Param::Int8(take.wall), Param::Int8(failovers_passed), Param::Int8(epoch + step)],
+        vec![shard, me, Param::Int8(wanted.wall), Param::Int8(failovers_passed), Param::Int8(epoch + step)],
     );
     let results = link.commit(&mut pipeline)?;
     let results = &results[2..];
@@ -183,7 +183,7 @@ fn snapshot(
     let last = batches.last().or(rollup.as_ref());
     let (seq, wall) = last.map_or((0, 0), |last| (last.seq, last.wall));
     let no = row(results, 5, 0)?.get(0)?;
-    // The row of the acquisition has the wall clock of this owner, which is no completions to it.
+    // The row of the acquisition has the wall clock of this owner, which tells it nothing new.
     batches.push(BatchRow {
         no,
         seq,

@@ -38,16 +38,16 @@ fn a_commit_whose_wait_was_cancelled_is_not_acknowledged() {
     standby.signal_all(Signal::STOP);
     let pending = queue.put(put("waits", Duration::from_secs(86_400)));
     let waiting = std::thread::spawn(move || pending.wait());
-    let commit_workers = "FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query = 'COMMIT'";
+    let backends = "FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query = 'COMMIT'";
     until("the commit waits for the standby", || {
-        alone(&primary, &format!("SELECT count(*) {commit_workers}")).ends_with('1')
+        alone(&primary, &format!("SELECT count(*) {backends}")).ends_with('1')
     });
     // The row is there for all others from now on, and the server answers with success and a warning.
     for round in 1..=3 {
-        alone(&primary, &format!("SELECT count(pg_cancel_backend(pid)) {commit_workers}"));
+        alone(&primary, &format!("SELECT count(pg_cancel_backend(pid)) {backends}"));
         let warned = "canceling wait for synchronous replication due to user request";
         until("the wait was cancelled", || primary.log().matches(warned).count() >= round);
-        until("it waits again", || alone(&primary, &format!("SELECT count(*) {commit_workers}")) != "0");
+        until("it waits again", || alone(&primary, &format!("SELECT count(*) {backends}")) != "0");
         assert!(!waiting.is_finished(), "it was acknowledged without the standby");
     }
     assert_eq!(alone(&primary, "SELECT count(*) FROM tickwheel.task"), "2");
@@ -111,7 +111,7 @@ fn the_process_finds_the_new_primary_and_refuses_the_old_one() {
     standby.stop();
     until("the old primary is refused by name", || {
         let why = queue.health().waits_for.unwrap_or_default();
-        why.contains("primary of before a fail-over") && why.contains(&primary.port().to_string())
+        why.contains("old primary of an earlier fail-over") && why.contains(&primary.port().to_string())
     });
     let refused = queue.get(Get::new(&name(), key("after"))).wait();
     assert!(matches!(refused, Err(GetError::Unavailable(_))), "{refused:?}");

@@ -33,8 +33,7 @@ pub enum TokenFileError {
     Parse(#[from] TokensError),
 }
 
-/// A name that is reserved for the server. No client can use it, so no task of a client is
-/// taken for a job.
+/// A name that is reserved for the server: no client can use it.
 pub(crate) const OWN_QUEUE: &str = "$jobs";
 
 impl Authorizer {

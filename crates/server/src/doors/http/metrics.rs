@@ -27,7 +27,7 @@ use crate::doors::http::routes::handlers;
 use crate::events;
 use crate::service::backups::BackupFigures;
 use crate::service::caller::Caller;
-use crate::targets::TargetFigures;
+use crate::targets::{TargetFigures, Targets};
 use crate::telemetry::deliveries::DeliveryLateness;
 use crate::telemetry::metrics::Scrapes;
 use crate::telemetry::metrics::accept;
@@ -54,7 +54,7 @@ async fn metrics(call: Call) -> Result<Response, Refusal> {
         stats,
         has_answer,
         health: caller.health(),
-        targets: caller.targets(Right::Read, None)?.figures(),
+        targets: caller.targets(Right::Read, None)?.clone(),
         caller,
     };
     // The text has about twenty values for each of a thousand queues, and files of the system are read, so another
@@ -107,7 +107,7 @@ struct Figures {
     /// Whether `stats` has the present state of a shard.
     has_answer: bool,
     health: Health,
-    targets: TargetFigures,
+    targets: Targets,
     caller: Caller,
 }
 
@@ -153,7 +153,7 @@ impl Figures {
 
     fn write(&self, page: &mut Page<Pieces>) -> fmt::Result {
         page.write(METRICS, self)?;
-        page.write(TARGETS, &self.targets)?;
+        page.write(TARGETS, &self.targets.figures())?;
         // Without a directory for backups, an alert for an old backup must not fire.
         self.caller
             .app()
